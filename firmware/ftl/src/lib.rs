@@ -2,12 +2,12 @@
 //! boot.
 //!
 //! Above it stands a front end on `aster_ports::host::CommandPort` (I5), below it a channel controller on
-//! `aster_ports::flash::FlashPort` (I3); the library knows neither. To a drive it is one of the translations
-//! that it can have, [`PageMapping`].
+//! `aster_ports::flash::FlashPort` (I3); the library knows neither. To a drive it is one of several possible
+//! translations, [`PageMapping`].
 //!
 //! A command is cut into slices of one mapping unit, a flash page (C28). Slices are carried out by a fixed
 //! number of workers, each a coroutine that reads like the algorithm: take a data buffer entry, fill what is
-//! missing, move the data, release. One more worker a LUN collects garbage. Everything is allocated in
+//! missing, move the data, release. One more worker per LUN collects garbage. Everything is allocated in
 //! [`Ftl::start`].
 //!
 //! | module | holds |
@@ -20,13 +20,13 @@
 //! | `mapping` | logical to physical pages |
 //! | `journal` | every change of flash; the log, its pages, the root record; what makes writes durable; health |
 //! | `blocks` | what happens to blocks, told to the parts that know them; who waits; victim policies, placements |
-//! | `durability` | what a loss of power could still undo, and what the log has yet to say |
+//! | `durability` | what a loss of power could still undo, and what has yet to be logged |
 //! | `media` | flash operations, counted by cause |
 //! | `page` | pages in their buffers |
 //! | `space` | what there is to know of blocks: states, free lists, open blocks, valid units, candidates, wear |
 //! | `terms` | what all share: [configuration](FtlConfig), OOB records, names of blocks and causes |
 //!
-//! Each uses only what stands below it in this table; `start` puts them together.
+//! Each module uses only those below it in this table; `start` puts them together.
 #![no_std]
 #![forbid(unsafe_code)]
 

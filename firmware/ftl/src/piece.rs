@@ -1,4 +1,4 @@
-//! The page-mapping FTL as one of the translations that a drive can have.
+//! The page-mapping FTL as one of a drive's possible translations.
 
 use crate::checkpoint::directory_copies;
 use crate::journal::root::Root;
@@ -21,19 +21,19 @@ use aster_parties::{
 };
 use aster_units::{Lpn, LunIndex, Ppa};
 
-/// Starts an FTL with a mapping of a reader's own.
+/// Starts an FTL with a custom mapping.
 type StartWith = Box<dyn FnOnce(Setup, TranslationPorts) -> Result<Rc<dyn TranslationView>, ConfigError>>;
 
 /// The page-mapping FTL before it is started.
 pub struct PageMapping {
     setup: Setup,
-    // None of a mapping of ours, which the configuration names.
+    // `None` for a built-in mapping, which the configuration names.
     start: Option<StartWith>,
 }
 
 impl PageMapping {
-    /// An FTL of this configuration. How many commands there are at once, and whether they are completed
-    /// early, it hears when it starts. It collects greedily and places channel first.
+    /// An FTL with this configuration. When it starts it is told how many commands there are at once, and
+    /// whether they are completed early. It collects greedily and places channel first.
     ///
     /// # Errors
     /// When the configuration is out of bounds.
@@ -41,19 +41,19 @@ impl PageMapping {
         config.validate()?;
         Ok(PageMapping { setup: Setup::from(config), start: None })
     }
-    /// The same with a mapping that `make` makes, in place of the one that the configuration names. It keeps
-    /// its map in memory, or wherever else it likes, but for the drive's flash: checkpoints store it there as
-    /// a whole, and the log what has changed since.
+    /// As [`PageMapping::new`], with a mapping made by `make` in place of the one that the configuration
+    /// names. It may keep its map in memory or anywhere else except on the drive's flash: there checkpoints
+    /// store it as a whole, and the log has the changes since.
     #[must_use]
     pub fn mapped_by<M: Mapping>(self, make: impl FnOnce(MappingPorts<'_>) -> M + 'static) -> Self {
         const { assert!(M::STORES_UNITS, "checkpoints store the places of all units, from this mapping") };
         let start: StartWith = Box::new(|setup, ports| Ok(Rc::new(start_with(setup, ports, make)?)));
         PageMapping { start: Some(start), ..self }
     }
-    /// The same with other decisions.
+    /// As [`PageMapping::new`], with another victim policy and placement.
     ///
     /// # Errors
-    /// When the placement crowds pages on some LUNs, or names one that there isn't.
+    /// If the placement crowds pages on some LUNs, or names a LUN that doesn't exist.
     pub fn deciding(
         self,
         victims: Box<dyn VictimPolicy>,

@@ -1,4 +1,4 @@
-//! What an FTL is started with: its configuration, and who takes its decisions.
+//! What an FTL is started with: its configuration, and the policies that make its decisions.
 
 use crate::blocks::assigner::Assigner;
 use crate::blocks::victims::Greedy;
@@ -25,10 +25,10 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// These three, without an eMMC.
+    /// A setup without an eMMC.
     ///
     /// # Errors
-    /// When the placement crowds pages on some LUNs, or names one that there isn't.
+    /// If the placement crowds pages on some LUNs, or names a LUN that doesn't exist.
     pub fn new(
         config: FtlConfig,
         victims: Box<dyn VictimPolicy>,
@@ -39,7 +39,7 @@ impl Setup {
         check(&lun_order, &config.geometry)?;
         Ok(Setup { config, victims, lun_order, placed, emmc: None })
     }
-    /// The same with an eMMC, which a map on flash keeps copies of its directory in.
+    /// Adds an eMMC, in which a map on flash keeps copies of its directory.
     #[must_use]
     pub fn with_emmc(self, emmc: Rc<EmmcPort>) -> Self {
         Setup { emmc: Some(emmc), ..self }

@@ -41,8 +41,8 @@ impl Ftl {
     /// All memory is taken here. Commands wait in `host` until the drive has booted.
     ///
     /// # Errors
-    /// When the configuration is out of bounds, or `dram`, `flash` or `nvram` too small for it. What is found
-    /// while booting comes later, by [`FtlHandle::boot_error`].
+    /// If the configuration is out of bounds, or `dram`, `flash` or `nvram` is too small for it. Errors found
+    /// during boot are reported later, by [`FtlHandle::boot_error`].
     pub fn start(
         core: &Core,
         setup: impl Into<Setup>,
@@ -55,10 +55,10 @@ impl Ftl {
         let resident = |ports: MappingPorts<'_>| ResidentMap::new(ports.pages);
         Ftl::start_with(core, setup, dram, host, flash, nvram, recorder, resident)
     }
-    /// The same with a mapping of another kind, which `make_mapping` makes.
+    /// As [`Ftl::start`], with a mapping of another kind, which `make_mapping` makes.
     ///
     /// # Errors
-    /// As of [`Ftl::start`].
+    /// As for [`Ftl::start`].
     #[expect(clippy::too_many_arguments, reason = "what a translation stands on, each by its own name")]
     pub fn start_with<M: Mapping>(
         core: &Core,
@@ -151,20 +151,20 @@ pub(crate) struct Parts<M: Mapping> {
 pub struct FtlHandle<M: Mapping = ResidentMap>(Parts<M>);
 
 impl<M: Mapping> FtlHandle<M> {
-    /// What it has done.
+    /// What the FTL has done.
     pub fn stats(&self) -> TranslationStats {
         *self.0.journal.runtime().stats()
     }
-    /// What it can do.
+    /// What the drive can do.
     pub fn state(&self) -> DriveState {
         self.0.journal.runtime().stats().state
     }
-    /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many blocks
-    /// more have been erased.
+    /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many more
+    /// blocks have been erased.
     pub fn watch_media(&self, watcher: impl Fn(MediaState) + 'static) {
         self.0.journal.health.watch_media(Box::new(watcher));
     }
-    /// Why it could not boot.
+    /// Why the drive could not boot.
     pub fn boot_error(&self) -> Option<BootError> {
         self.0.recovery.boot_error()
     }
@@ -182,7 +182,8 @@ impl<M: Mapping> FtlHandle<M> {
             self.0.journal.runtime().config.planes().page_in_lun(self.0.journal.runtime().units.page_of(at))
         })
     }
-    /// The blocks of each LUN, from the first on, that are the log's. Two good ones in all are what it needs.
+    /// The number of blocks at the beginning of each LUN that belong to the log. It needs two good ones in
+    /// all.
     pub fn log_blocks_per_lun(&self) -> u32 {
         self.0.journal.runtime().config.areas().log_blocks_per_lun() as u32
     }
@@ -194,12 +195,12 @@ impl<M: Mapping> FtlHandle<M> {
     pub(crate) fn host_units(&self) -> u32 {
         self.0.journal.own.host_units()
     }
-    /// Mapping units on flash that may not be lost: those that are mapped, among them the map's own, and
-    /// those that would be mapped again if a loss of power undid what has replaced them.
+    /// Mapping units on flash that must not be lost: mapped units, including the map's own, and units that
+    /// would be mapped again if a loss of power undid their replacements.
     pub(crate) fn valid_units(&self) -> u64 {
         self.0.journal.blocks().table().valid.in_all()
     }
-    /// What the mapping counts, and what the copies of its directory do.
+    /// The counters of the mapping and of its directory's copies.
     pub(crate) fn mapping_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.0.mapping.map().counters(each);
         self.0.checkpoint.copy_counters(each);

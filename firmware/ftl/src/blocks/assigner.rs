@@ -1,4 +1,4 @@
-//! The placements that there are to choose from.
+//! The built-in placements.
 
 use crate::blocks::plane_order::PlaneOrder;
 use alloc::vec::Vec;
@@ -13,8 +13,7 @@ pub enum Assigner {
     ChannelFirst,
     /// Consecutive pages go to consecutive ways of one channel, then to the next channel.
     WayFirst,
-    /// Pages go to ways and channels at random, but each LUN gets as many of [`RANDOM_ROUNDS`] rounds of all
-    /// LUNs.
+    /// Pages go to LUNs in a random order, in which each LUN occurs [`RANDOM_ROUNDS`] times.
     Random {
         /// Decides the order.
         seed: u64,
@@ -29,7 +28,7 @@ pub enum Assigner {
     },
 }
 
-/// Rounds of all LUNs in which [`Assigner::Random`] gives each its share.
+/// How often each LUN occurs in the order of [`Assigner::Random`].
 pub const RANDOM_ROUNDS: u32 = PLACEMENT_ROUNDS_MAX;
 
 impl Placement for Assigner {
@@ -45,7 +44,7 @@ impl Placement for Assigner {
             Assigner::Random { seed } => {
                 let mut order: Vec<_> = (0..luns * RANDOM_ROUNDS).map(|n| LunIndex(n % luns)).collect();
                 let mut rng = Rng::new(seed);
-                // Fisher and Yates.
+                // A Fisher-Yates shuffle.
                 for last in (1..order.len()).rev() {
                     order.swap(last, rng.below(last as u64 + 1) as usize);
                 }

@@ -1,5 +1,5 @@
-//! A pool of page buffers. Nobody who waits for some is overtaken, however many he waits for. Who has some
-//! holds a guard, which gives them back when it is dropped.
+//! A pool of page buffers. No waiting task is overtaken, no matter how many buffers it waits for. A guard
+//! returns the buffers to the pool when it is dropped.
 
 use crate::blocks::turns::Turns;
 use crate::terms::runtime::Runtime;
@@ -10,7 +10,7 @@ use aster_exec::{Exec, WaitQueue};
 use aster_units::BufferId;
 use core::cell::RefCell;
 
-/// The free buffers of a pool, and who waits for some.
+/// The free buffers of a pool, and the tasks that wait for some.
 pub(crate) struct Pool {
     runtime: Rc<Runtime>,
     buffers: FairPool,
@@ -143,7 +143,7 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    /// Who waits for several is served before those that come later and want one.
+    /// A task that waits for several buffers is served before a later one that wants only one.
     #[test]
     fn nobody_is_overtaken_however_many_buffers_he_waits_for() {
         let exec = Exec::new();

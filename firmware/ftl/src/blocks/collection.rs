@@ -11,10 +11,10 @@ use core::cell::Cell;
 pub(crate) struct Collection {
     runtime: Rc<Runtime>,
     luns: Box<[WaitCell]>,
-    // No victim is begun while the map is stored, and none after that or boot until the host changes
-    // something: a drive at rest stays as its root record says.
+    // No victim is begun while the map is being stored. After that, and after boot, none is begun until the
+    // host changes something, so that the root record of an idle drive stays valid.
     paused: Cell<bool>,
-    // That pause has lasted since power-on, and there is no other reason for it.
+    // The pause has lasted since power-on and has no other reason.
     paused_since_boot: Cell<bool>,
 }
 
@@ -27,7 +27,7 @@ impl Collection {
             paused_since_boot: Cell::new(true),
         }
     }
-    /// It has rested since power-on, for no other reason.
+    /// Whether collection has been paused since power-on and for no other reason.
     pub(crate) fn rests_since_boot(&self) -> bool {
         self.paused_since_boot.get()
     }
@@ -39,7 +39,7 @@ impl Collection {
     pub(crate) fn ask(&self, lun: LunIndex) {
         self.luns[lun.index()].wake(self.runtime.exec());
     }
-    /// No victim may be begun.
+    /// Whether collection is paused: no victim may be begun.
     pub(crate) fn is_paused(&self) -> bool {
         self.paused.get()
     }
@@ -56,7 +56,7 @@ impl Collection {
             cell.wake(self.runtime.exec());
         }
     }
-    /// A shutdown has been through, and nothing has changed since.
+    /// Whether the drive has been shut down and nothing has changed since.
     pub(crate) fn is_shut_down(&self) -> bool {
         self.paused.get() && !self.paused_since_boot.get()
     }

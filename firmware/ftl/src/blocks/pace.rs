@@ -1,36 +1,37 @@
 //! What the host has paid for copies, where collection is paced.
 //!
-//! A victim with v valid and s stale pages gives s pages for v copies, so that many copies belong to each
-//! page that the host programs. They are asked for in proportion to how little room the host has left: none
-//! where collection begins, twice as many where the room ends. Collection settles in between.
+//! Collecting a victim with v valid and s stale pages frees s pages at the cost of v copies. The base price
+//! of a page that the host programs is therefore v/s copies. What the host is charged depends on the room
+//! that it has left: nothing when collection begins, twice the base price when the room runs out. Collection
+//! settles in between.
 
 use core::cell::Cell;
 
-/// Shares of a copy that payments are counted in.
+/// Payments are counted in fractions of a copy; this many make up one.
 const SHARES: u64 = 1024;
 
 /// The payments for the copies of one LUN.
 #[derive(Default)]
 pub(crate) struct Pace {
-    // What a page of the host pays where it pays once.
+    // The base price of a page that the host programs.
     price: Cell<u64>,
     paid: Cell<u64>,
     valid: Cell<u64>,
 }
 
 impl Pace {
-    /// A victim with so many valid and stale pages is collected from now on. Nothing has been paid.
+    /// Begins a victim with this many valid and stale pages. Nothing has been paid for it yet.
     pub(crate) fn begin(&self, valid: u64, stale: u64) {
         self.valid.set(valid);
         self.price.set(valid * SHARES / stale.max(1));
         self.paid.set(0);
     }
-    /// The host programs so many pages, and has room for `left` more, of a `band`.
+    /// The host programs `pages` pages and has room for `left` more. Collection begins when `band` are left.
     pub(crate) fn pay(&self, pages: u64, left: u64, band: u64) {
         let due = pages * self.price.get() * 2 * band.saturating_sub(left) / band;
         self.paid.set((self.paid.get() + due).min(self.valid.get() * SHARES));
     }
-    /// Spends the price of so many copies, if that much has been paid.
+    /// Spends the price of `copies` copies if that much has been paid.
     pub(crate) fn spend(&self, copies: u64) -> bool {
         let left = self.paid.get().checked_sub(copies * SHARES);
         self.paid.set(left.unwrap_or(self.paid.get()));

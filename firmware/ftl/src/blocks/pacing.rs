@@ -1,8 +1,8 @@
-//! Collection at the host's pace: writers have their pages in the order in which they came, and garbage
-//! collection waits until they have paid for its copies.
+//! Collection at the host's pace: writers get their pages in the order of arrival, and garbage collection
+//! waits until they have paid for its copies.
 //!
-//! Collection waits by events: a page that the host programs, and whatever makes copies urgent, has it look.
-//! A copy that nobody pays for is background work, as one for wear levelling is: each takes a pause of
+//! Collection is woken by events: whenever the host programs a page, and whenever copies become urgent. A
+//! copy that nobody pays for is background work, like one for wear levelling, and comes after a pause of
 //! [`background_gap`](crate::CareConfig::background_gap).
 
 use crate::blocks::pace::Pace;
@@ -15,18 +15,18 @@ use aster_exec::{Exec, Handler, HandlerId, WaitCell};
 use aster_units::{Instant, LunIndex};
 use core::cell::Cell;
 
-/// What writers and garbage collection wait for in each LUN. Where collection is on demand there are no such
-/// LUNs, and nobody waits here.
+/// What writers and garbage collection wait for in each LUN. With collection on demand the list of LUNs is
+/// empty, and nobody waits here.
 pub(crate) struct Pacing {
     runtime: Rc<Runtime>,
     luns: Rc<[OfLun]>,
     timer: Option<HandlerId>,
-    // Tasks that wait for room in the map's memory, of which garbage collection may hold some.
+    // Tasks that wait for room in the map's memory. Garbage collection may be holding some of that room.
     map_waits: Cell<u32>,
 }
 
 struct OfLun {
-    // Writers, in the order in which they are given pages.
+    // Writers, in the order in which they get pages.
     turns: Turns,
     // What they have paid.
     pace: Pace,
@@ -36,7 +36,7 @@ struct OfLun {
     timed: Cell<Instant>,
 }
 
-/// Ends the time for which garbage collection of a LUN waits.
+/// Wakes a LUN's garbage collection when it has waited long enough.
 struct Timer {
     exec: Exec,
     luns: Rc<[OfLun]>,
@@ -68,7 +68,7 @@ impl Pacing {
         Pacing {
             runtime: Rc::clone(runtime),
             luns,
-            // None is registered for a drive that isn't paced.
+            // A drive without pacing needs no timer.
             timer: (paced > 0).then(|| runtime.exec().register(Rc::new(timer))),
             map_waits: Cell::new(0),
         }
@@ -80,8 +80,8 @@ impl Pacing {
 
     // ---- writers ----
 
-    /// Waits until the writers that came before have their pages. What it returns goes to
-    /// [`Pacing::end_turn`] when the caller has its own, or has given up.
+    /// Waits until all earlier writers have their pages. The caller passes the result to [`Pacing::end_turn`]
+    /// once it has its own pages or has given up.
     pub(crate) async fn take_turn(&self, lun: LunIndex) -> Option<Turn> {
         let turns = &self.of(lun)?.turns;
         let turn = turns.join();
@@ -97,7 +97,8 @@ impl Pacing {
     /// The host programs pages in the LUN, and pays for the copies that this causes.
     pub(crate) fn pay(&self, lun: LunIndex, pages: usize, room: &Room) {
         let Some(of_lun) = self.of(lun) else { return };
-        // As many as there are when collection begins: its free blocks, and an open one.
+        // The pages that the host has left when collection begins: those of the free blocks and of an open
+        // one.
         let config = &self.runtime.config;
         let blocks = u64::from(config.collects_at() - config.gc.reserve_blocks + 1);
         let band = blocks * u64::from(config.geometry.pages_per_block);
@@ -107,7 +108,7 @@ impl Pacing {
 
     // ---- garbage collection ----
 
-    /// A victim is begun of which `valid` of `units` count.
+    /// A victim is begun in which `valid` of `units` units are valid.
     pub(crate) fn begin(&self, lun: LunIndex, valid: u64, units: u64) {
         if let Some(of_lun) = self.of(lun) {
             of_lun.pace.begin(valid, units - valid);
@@ -140,17 +141,17 @@ impl Pacing {
             })
             .await;
     }
-    /// Garbage collection of the LUN that waits looks whether it may go on.
+    /// Wakes the LUN's garbage collection, which checks whether it may go on.
     pub(crate) fn look(&self, lun: LunIndex) {
         if let Some(of_lun) = self.of(lun) {
             of_lun.unpaid.wake(self.runtime.exec());
         }
     }
-    /// The same of all LUNs.
+    /// As [`Pacing::look`], for all LUNs.
     pub(crate) fn look_all(&self) {
         self.luns.iter().for_each(|of_lun| of_lun.unpaid.wake(self.runtime.exec()));
     }
-    /// A task begins, or ends, to wait for room in the map's memory.
+    /// A task begins to wait, or stops waiting, for room in the map's memory.
     pub(crate) fn waits_for_map(&self, begins: bool) {
         let waits = self.map_waits.get();
         debug_assert!(begins || waits > 0, "who ends to wait has begun to");

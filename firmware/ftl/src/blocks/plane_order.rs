@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use aster_units::{Geometry, LunIndex};
 
 /// The names of all orders: `c` stands for channels, `w` for ways, `d` for the dies of a way, which are its
-/// LUNs, `p` for their planes. The first letter changes with each page, the last one most rarely.
+/// LUNs, `p` for their planes. The first letter changes with each page, the last one least often.
 pub const PLANE_ORDERS: [&str; 24] = [
     "cwdp", "cwpd", "cdwp", "cdpw", "cpwd", "cpdw", "wcdp", "wcpd", "wdcp", "wdpc", "wpcd", "wpdc", "dcwp",
     "dcpw", "dwcp", "dwpc", "dpcw", "dpwc", "pcwd", "pcdw", "pwcd", "pwdc", "pdcw", "pdwc",
@@ -19,7 +19,7 @@ impl PlaneOrder {
     pub fn named(name: &str) -> Option<PlaneOrder> {
         PLANE_ORDERS.into_iter().find(|order| *order == name).map(PlaneOrder)
     }
-    /// Its name.
+    /// The name of this order.
     pub const fn name(self) -> &'static str {
         self.0
     }
@@ -33,7 +33,7 @@ impl PlaneOrder {
         let unit = |n: u32| {
             let (mut rest, mut unit) = (n, 0);
             for letter in self.0.bytes() {
-                // How many there are, and how far apart their numbers are.
+                // How many of them there are, and how far apart their numbers are.
                 let (count, step) = match letter {
                     b'c' => (channels, 1),
                     b'w' => (ways, channels),

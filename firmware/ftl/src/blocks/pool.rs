@@ -1,4 +1,4 @@
-//! The block pool: the block table with those who wait for a change of it, and the reads and programs that
+//! The block pool: the block table, the tasks that wait for it to change, and the reads and programs that
 //! change it.
 //!
 //! The pool doesn't call the rooms above it. Garbage collection waits with [`Collection::wait`] for
@@ -30,13 +30,13 @@ pub(crate) struct BlockPool {
     table: Rc<Blocks>,
     // Which LUN a page belongs to: page n to entry n modulo the length.
     lun_order: Box<[LunIndex]>,
-    // Per LUN: those that wait for programs to be safe from a loss of power.
+    // Per LUN: tasks that wait for programs to be safe from a loss of power.
     durable_waiters: Box<[WaitQueue]>,
     // Per LUN: garbage collection that waits for the last read of the block it has emptied.
     read_waiters: Box<[WaitCell]>,
-    /// Numbers of what is written.
+    /// Sequence numbers of writes.
     pub(crate) sequence: Sequence,
-    /// What writers and garbage collection wait for where collection is paced.
+    /// What writers and garbage collection wait for when collection is paced.
     pub(crate) pacing: Rc<Pacing>,
     /// Who waits for room.
     pub(crate) queues: RoomQueues,
@@ -45,8 +45,8 @@ pub(crate) struct BlockPool {
 }
 
 impl BlockPool {
-    /// All blocks unused and in no list. `victims` chooses what is collected, and page n lies in the LUN of
-    /// entry n, modulo its length, of `lun_order`.
+    /// A pool in which all blocks are unused and in no list. `victims` chooses what is collected. Page n lies
+    /// in the LUN at entry n of `lun_order`, modulo its length.
     pub(crate) fn new(
         runtime: &Rc<Runtime>,
         media: &Rc<Media>,
@@ -71,7 +71,7 @@ impl BlockPool {
             table,
         }
     }
-    /// Forgets all that is known of the blocks.
+    /// Forgets everything about the blocks.
     pub(crate) fn clear(&self) {
         self.table.forget();
     }
@@ -92,7 +92,7 @@ impl BlockPool {
     pub(crate) async fn wait_durable(&self, lun: LunIndex) {
         self.runtime.wait_once(&self.durable_waiters[lun.index()], Wait::WordLine).await;
     }
-    /// Those that wait for programs of the LUN to be safe look again.
+    /// Wakes the tasks that wait for programs of the LUN to be safe.
     pub(crate) fn durable_changed(&self, lun: LunIndex) {
         self.durable_waiters[lun.index()].wake_all(self.runtime.exec());
     }
@@ -101,15 +101,16 @@ impl BlockPool {
     pub(crate) fn is_durable_wanted(&self, lun: LunIndex) -> bool {
         !self.durable_waiters[lun.index()].is_empty()
     }
-    /// What a program changes has been told. Those that wait for its word line look again, also when the line
-    /// is not complete: it may be theirs to complete now.
+    /// All changes that a program makes have been recorded. Wakes the tasks that wait for its word line, even
+    /// if the line isn't complete: one of them may have to complete it now.
     pub(crate) fn line_durable(&self, programmed: Programmed) {
         let page = programmed.spend();
         self.table.durability.line_durable(page);
         self.durable_changed(self.table.layout.lun_of_page(page));
     }
-    /// A program goes to `ppa`, the next page of an open block of the LUN; `copies` says of each slot what it
-    /// copies, and from where. Garbage collection looks again when that closed the block.
+    /// A program goes to `ppa`, the next page of an open block of the LUN. For each slot `copies` has the
+    /// logical page that it copies and the place that it comes from. Wakes garbage collection if this closes
+    /// the block.
     pub(crate) fn take_page(&self, lun: LunIndex, ppa: Ppa, copies: &[(Lpn, Upa)]) {
         let closed = self.table.take_page(ppa, copies);
         if closed {
@@ -119,7 +120,7 @@ impl BlockPool {
 
     // ---- reads ----
 
-    /// Begins to read sectors of a page. That disturbs its block, whose data moves after too many reads.
+    /// Begins to read sectors of a page. Reads disturb the block, so its data moves after too many of them.
     pub(crate) async fn begin_read(
         &self,
         ppa: Ppa,
@@ -160,8 +161,8 @@ impl BlockPool {
         }
     }
 
-    /// Has a block's data moved if a read of it found too many wrong bits. `is_own` says that the page is one
-    /// of the map's own.
+    /// Has a block's data moved if a read found too many wrong bits in it. `is_own` says that the page
+    /// belongs to the map itself.
     pub(crate) fn check_retention(&self, ppa: Ppa, outcome: &Outcome, is_own: bool) {
         let bits = match outcome.status {
             FlashStatus::Done => outcome.worst_chunk,
@@ -187,7 +188,7 @@ impl BlockPool {
         if self.runtime.state() != DriveState::Ready {
             return;
         }
-        // A drive that has only been read since power-on has let garbage collection rest so far.
+        // If the drive has only been read since power-on, garbage collection is still paused.
         if self.collection.rests_since_boot() {
             self.collection.resume();
         }
@@ -229,8 +230,8 @@ mod tests {
         block
     }
 
-    /// The third read of a block is one too many: its LUN's garbage collection, which has rested since
-    /// power-on, is asked, and no other.
+    /// The third read of a block is one too many. It wakes the LUN's garbage collection, which has been
+    /// paused since power-on, and no other.
     #[test]
     fn reads_that_disturb_a_block_ask_for_its_collection() {
         let mut config = config(Content::Fingerprint);

@@ -1,10 +1,11 @@
-//! Programs that have ended well.
+//! Programs that have succeeded.
 
 use aster_units::Ppa;
 
-/// A page whose program has ended well. Until what that changes is told, by `Mapped::moved` or, where nothing
-/// changes, by [`super::pool::BlockPool::line_durable`], its units count as stale, and its block might be
-/// erased: so that must be done before any other task can look. A debug build stops where it isn't.
+/// A page whose program has succeeded. Its units count as stale, so that its block might be erased, until the
+/// change is recorded: by `Mapped::moved` or, if nothing changes, by
+/// [`super::pool::BlockPool::line_durable`]. This must happen before any other task runs. A debug build
+/// panics if it is forgotten.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Programmed {
@@ -12,14 +13,14 @@ pub(crate) struct Programmed {
 }
 
 impl Programmed {
-    /// Of a page whose program has ended well.
+    /// A page whose program has succeeded.
     pub(crate) fn new(page: Ppa) -> Self {
         Programmed { page }
     }
     pub(crate) fn page(&self) -> Ppa {
         self.page
     }
-    /// All that changes has been told.
+    /// All changes have been recorded.
     pub(crate) fn spend(self) -> Ppa {
         let page = self.page;
         core::mem::forget(self);

@@ -1,4 +1,4 @@
-//! Who waits for room: writers for pages of a LUN, and what writes a map that is on flash.
+//! Who waits for room: writers that need pages of a LUN, and the tasks that write a map kept on flash.
 
 use crate::blocks::pacing::Pacing;
 use crate::terms::runtime::Runtime;
@@ -18,7 +18,7 @@ pub(crate) struct RoomQueues {
     pacing: Rc<Pacing>,
     // Per LUN: writers that wait for a block.
     waiters: Box<[WaitQueue]>,
-    // Who writes translation pages, of a map that is on flash.
+    // The tasks that write translation pages of a map kept on flash.
     flush_waiters: WaitQueue,
     full_watchers: RefCell<Vec<FullWatcher>>,
 }
@@ -37,7 +37,7 @@ impl RoomQueues {
     }
     /// Waits until the LUN may have room; the caller looks again.
     pub(crate) async fn wait_room(&self, lun: LunIndex) {
-        // Garbage collection looks when this task waits.
+        // Garbage collection checks again once this task waits.
         self.pacing.look(lun);
         self.runtime.wait_once(&self.waiters[lun.index()], Wait::Room).await;
     }
@@ -45,13 +45,13 @@ impl RoomQueues {
     pub(crate) fn is_room_wanted(&self, lun: LunIndex) -> bool {
         !self.waiters[lun.index()].is_empty()
     }
-    /// Writers that wait for room in the LUN look again.
+    /// Wakes the writers that wait for room in the LUN.
     pub(crate) fn room_changed(&self, lun: LunIndex) {
         self.waiters[lun.index()].wake_all(self.runtime.exec());
         self.ask_flush();
     }
-    /// Calls `watcher` when a LUN is full, or no further block will be opened in any: those that wait for
-    /// room above learn that there will be none.
+    /// Calls `watcher` when a LUN is full, or when no LUN will open another block: tasks of higher layers
+    /// that wait for room learn that there will be none.
     pub(crate) fn when_full(&self, watcher: FullWatcher) {
         self.full_watchers.borrow_mut().push(watcher);
     }
@@ -59,11 +59,11 @@ impl RoomQueues {
     pub(crate) fn tell_full(&self) {
         self.full_watchers.borrow().iter().for_each(|watcher| watcher());
     }
-    /// Waits until `begin` finds something to write of a map that is on flash.
+    /// Waits until `begin` finds something to write in a map kept on flash.
     pub(crate) async fn wait_flush<T>(&self, begin: impl FnMut() -> Option<T>) -> T {
         self.flush_waiters.wait(self.runtime.exec(), begin).await
     }
-    /// What writes the map looks for something to do.
+    /// Wakes the tasks that write the map.
     pub(crate) fn ask_flush(&self) {
         self.flush_waiters.wake_all(self.runtime.exec());
     }

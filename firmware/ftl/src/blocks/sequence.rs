@@ -18,7 +18,7 @@ impl Sequence {
     pub(crate) fn last(&self) -> u64 {
         self.last.get()
     }
-    /// Numbers go on behind this one.
+    /// Continues after this number.
     pub(crate) fn set(&self, last: u64) {
         self.last.set(last);
     }

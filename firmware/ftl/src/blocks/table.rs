@@ -1,4 +1,4 @@
-//! The block table: what happens to a block, told to each part that must know.
+//! The block table: passes on what happens to a block to each part that must know.
 
 use crate::durability::lines::{self, Durability};
 use crate::durability::outbox::{LogEntry, Outbox};
@@ -25,9 +25,9 @@ use aster_units::{Lpn, LunIndex, Ppa, Upa};
 /// Where a stream's next program goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// To this page.
+    /// This page.
     Page(Ppa),
-    /// To a block that the log must name first.
+    /// A block that the log must list first.
     NotFreeListed,
     /// The stream has no room.
     None,
@@ -49,13 +49,13 @@ pub(crate) struct Blocks {
     pub(crate) refreshing: Refreshing,
     pub(crate) durability: Durability,
     pub(crate) outbox: Rc<Outbox>,
-    // Blocks that may be opened before a log page has the first of them.
+    // The most blocks that may be opened before a log page names the first of them.
     opened_max: usize,
 }
 
 impl Blocks {
-    /// All blocks unused and in no list; [`Blocks::adopt`] puts each where it belongs. `policy` chooses
-    /// victims.
+    /// A table in which all blocks are unused and in no list; [`Blocks::adopt`] puts each where it belongs.
+    /// `policy` chooses victims.
     pub(crate) fn of(config: &FtlConfig, policy: Box<dyn VictimPolicy>) -> Self {
         let layout = BlockLayout::of(config);
         let reserve = config.gc.reserve_blocks as usize;
@@ -101,7 +101,7 @@ impl Blocks {
             outbox,
         }
     }
-    /// As when new.
+    /// Returns to the state of a new table.
     pub(crate) fn forget(&self) {
         self.states.forget();
         self.wear.forget();
@@ -123,7 +123,7 @@ impl Blocks {
     /// Puts a block where its entry says. [`ValidUnits::set`] says which of its units are valid.
     ///
     /// # Errors
-    /// Says how the entry contradicts another, or can't be.
+    /// Says how the entry contradicts another, or why it is impossible.
     pub(crate) fn adopt(&self, block: BlockIndex, entry: BlockEntry) -> Result<(), &'static str> {
         if entry.erases > ERASES_MAX {
             return Err("a block was erased more often than any can be");
@@ -156,7 +156,7 @@ impl Blocks {
         }
         Ok(())
     }
-    /// A block as it is to be stored.
+    /// The entry to be stored for a block.
     pub(crate) fn entry(&self, block: BlockIndex) -> BlockEntry {
         let (stream, next) = self.open.find(block).unwrap_or((Stream::Host, 0));
         BlockEntry {
@@ -167,8 +167,8 @@ impl Blocks {
             unverified: self.free.is_unverified(block),
         }
     }
-    /// Whether a page can hold data: it has been programmed since its block was erased, as far as the block
-    /// table says.
+    /// Whether a page can hold data: according to the block table it has been programmed since its block was
+    /// erased.
     pub(crate) fn may_hold_data(&self, ppa: Ppa) -> bool {
         let block = self.layout.block_of(ppa);
         match self.states.of(block) {
@@ -182,8 +182,8 @@ impl Blocks {
 
     // ---- programs ----
 
-    /// The page that the stream's next program goes to; it is the same until [`Blocks::take_page`]. The host
-    /// leaves the reserve alone.
+    /// The page that the stream's next program goes to. It stays the same until [`Blocks::take_page`]. The
+    /// host may not use the reserve.
     #[inline]
     pub(crate) fn next_page(&self, lun: LunIndex, stream: Stream) -> Next {
         match self.open.of(lun, stream) {
@@ -197,8 +197,8 @@ impl Blocks {
             let lent = self.room.lent_to(lun, stream);
             return lent.map_or(Next::None, |open| Next::Page(self.open.page_of(open)));
         }
-        // A log that has fallen behind is waited for: each block with pages that it doesn't know takes room
-        // in its pages.
+        // If the log has fallen behind, no block is opened before it has caught up: each block with unlogged
+        // pages takes up room in the log pages.
         let is_behind = self.outbox.opened() >= self.opened_max;
         if self.free.listed(lun) == 0 || is_behind {
             return if self.free.is_logged() { Next::NotFreeListed } else { Next::None };
@@ -206,7 +206,7 @@ impl Blocks {
         let Some(block) = self.free.take(lun, stream) else { return Next::None };
         Next::Page(self.open.page_of(self.fill(block, stream)))
     }
-    /// A stream fills a block that was free.
+    /// A stream begins to fill a free block.
     fn fill(&self, block: BlockIndex, stream: Stream) -> Open {
         let open = Open { block, next: 0 };
         self.outbox.push(LogEntry::Opened(block));
@@ -214,8 +214,8 @@ impl Blocks {
         self.open.open(stream, open);
         open
     }
-    /// Opens a block for the host that the last log page before the loss of power lists, in a LUN for which
-    /// the log has listed none since power-on.
+    /// Opens a block for the host: one that the last log page before the loss of power listed, in a LUN for
+    /// which the log has listed none since power-on.
     #[cold]
     pub(crate) fn open_listed_at_power_on(&self, lun: LunIndex) {
         if self.open.of(lun, Stream::Host).is_none()
@@ -224,18 +224,19 @@ impl Blocks {
             self.fill(block, Stream::Host);
         }
     }
-    /// True when half of the blocks have been opened that may be before a log page has the first of them. The
-    /// log should be written now, so that no writer has to wait for it.
+    /// Whether half of the blocks have been opened that may be opened before a log page names the first of
+    /// them. The log should be written now, so that no writer has to wait for it.
     pub(crate) fn opens_fast(&self) -> bool {
         self.outbox.opened() >= self.opened_max / 2
     }
-    /// The program of `ppa`, which [`Blocks::next_page`] gave, is on its way; `copies` says of each slot what
-    /// it copies, and from where. True when that closed the block.
+    /// The program of `ppa`, which [`Blocks::next_page`] returned, has been submitted. For each slot `copies`
+    /// has the logical page that it copies and the place that it comes from. Returns true if this closes the
+    /// block.
     #[inline]
     pub(crate) fn take_page(&self, ppa: Ppa, copies: &[(Lpn, Upa)]) -> bool {
         let block = self.layout.block_of(ppa);
         self.in_flight.program_begins(block);
-        // What is no copy and not the host's is a translation page, or nothing.
+        // A program that is neither a copy nor the host's is a translation page or padding.
         let by = match self.open.of(self.layout.lun_of(block), Stream::Host) {
             Some(open) if open.block == block => Stream::Host,
             _ if copies.is_empty() => Stream::Mapping,
@@ -255,8 +256,8 @@ impl Blocks {
         self.states.set(block, state);
         self.candidates.closed(block);
     }
-    /// The program of `ppa` has ended. After a failure the block takes no more pages. True when garbage
-    /// collection may have the block now.
+    /// The program of `ppa` has ended. After a failure the block takes no more pages. Returns true if garbage
+    /// collection may take the block now.
     #[inline]
     pub(crate) fn program_ended(&self, ppa: Ppa, failed: bool) -> bool {
         let block = self.layout.block_of(ppa);
@@ -275,7 +276,8 @@ impl Blocks {
 
     // ---- collection ----
 
-    /// A block without programs in flight can be collected, or couldn't be emptied and can be again.
+    /// Offers a block for collection: it has no programs in flight any more, or an attempt to empty it
+    /// failed.
     pub(crate) fn offer(&self, block: BlockIndex) {
         match self.states.of(block) {
             BlockState::Closed => {
@@ -286,10 +288,10 @@ impl Blocks {
             _ => {}
         }
     }
-    /// Takes the next block to collect: one that holds nothing, else one that is going bad, else the closed
-    /// block that the victim policy chooses. `None` when nothing would be gained.
+    /// Takes the next block to collect: an empty one, else one that is going bad, else the closed block that
+    /// the victim policy chooses. `None` if collecting would gain nothing.
     pub(crate) fn take_victim(&self, lun: LunIndex) -> Option<BlockIndex> {
-        // What can be erased at once comes first: evacuating may take a free block.
+        // Blocks that can be erased at once come first: evacuation may take a free block.
         if let Some(empty) = self.candidates.take_empty_of(lun) {
             return Some(empty);
         }
@@ -305,7 +307,7 @@ impl Blocks {
         }
         self.candidates.take_best(lun)
     }
-    /// True when [`Blocks::take_victim`] would find one.
+    /// Whether [`Blocks::take_victim`] would find one.
     pub(crate) fn has_victim(&self, lun: LunIndex) -> bool {
         self.evacuation.has_any(lun) || self.candidates.has_stale(lun)
     }
@@ -316,8 +318,8 @@ impl Blocks {
         }
         self.refreshing.take(lun)
     }
-    /// Takes the closed block that is further behind the most worn one than the spread allows, if there is
-    /// one and garbage collection has room for its data.
+    /// Takes a closed block whose erase count is further behind the LUN's highest than the spread allows, if
+    /// there is one and garbage collection has room for its data.
     pub(crate) fn take_cold(&self, lun: LunIndex, scarce: bool) -> Option<BlockIndex> {
         let WearLevelling::Static { spread } = self.wear.levelling() else { return None };
         if !self.room.may_work_ahead(lun, scarce) {
@@ -325,14 +327,15 @@ impl Blocks {
         }
         self.candidates.take_cold(lun, spread)
     }
-    /// A page with units that still count in the blocks that would be collected next, and that is not `taken`
-    /// already. Blocks without such a page are passed over.
+    /// A page to copy out of the blocks that would be collected next: it has units that still count and is
+    /// not `taken` yet. Blocks without such a page are skipped.
     pub(crate) fn page_to_copy(&self, lun: LunIndex, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
         self.candidates.find_page(lun, |block| self.durability.fullest_page(block, &taken))
     }
-    /// A page could not be corrected. True when that has the data of its block move, which didn't before.
+    /// A page could not be corrected. Returns true if the data of its block must move for that and didn't
+    /// have to before.
     ///
-    /// Pages that don't count, such as those that a loss of power has torn, say nothing of their block.
+    /// A page that doesn't count, such as one torn by a loss of power, says nothing about its block.
     #[cold]
     pub(crate) fn suspect(&self, page: Ppa, is_own: bool) -> bool {
         self.durability.counts_in(page) && self.refreshing.suspect(page, is_own)
@@ -357,7 +360,7 @@ impl Blocks {
     pub(crate) fn log_erased(&self, block: BlockIndex) {
         self.count_erase(block, false);
     }
-    /// The log learns the count, so that no loss of power takes it back.
+    /// Counts an erase and logs the count, so that a loss of power can't undo it.
     fn count_erase(&self, block: BlockIndex, levelled: bool) {
         let erases = self.wear.count(block, levelled);
         self.outbox.push(LogEntry::Erased { block, erases });
@@ -368,14 +371,14 @@ impl Blocks {
         self.states.retire(block);
         self.outbox.push(LogEntry::Retired(block));
     }
-    /// Takes a used block, which holds no valid page, out of all lists: to be erased at once.
+    /// Takes a used block without valid pages out of all lists. The caller erases it at once.
     pub(crate) fn take_used(&self, block: BlockIndex) {
         self.candidates.withdraw(block);
         self.evacuation.leave_out(block);
         self.open.close(block);
     }
-    /// A free block has been verified. If it isn't erased, it is collected like any block without valid
-    /// pages.
+    /// A free block has been verified. If it turned out not to be erased, it is collected like any block
+    /// without valid pages.
     pub(crate) fn verified(&self, block: BlockIndex, erased: bool) {
         if self.free.verified(block, erased) {
             self.close(block, BlockState::Closed);
@@ -385,15 +388,15 @@ impl Blocks {
 
     // ---- blocks of a stored map ----
 
-    /// Takes a free block for the stored map, leaving one to garbage collection while that has use for it.
-    /// `within_share`: none beyond the LUN's share.
+    /// Takes a free block for the stored map, and leaves one to garbage collection while it needs one. With
+    /// `within_share` the LUN gives no more than its share.
     pub(crate) fn take_for_map(&self, lun: LunIndex, within_share: bool) -> Option<BlockIndex> {
         let block = self.map.take(lun, within_share, self.evacuation.is_on())?;
         self.outbox.push(LogEntry::Opened(block));
         self.states.set(block, BlockState::Map);
         Some(block)
     }
-    /// A block of a map that is no longer needed: to be erased like any block without valid pages.
+    /// Releases a block of a map that is no longer needed. It is erased like any block without valid pages.
     pub(crate) fn release_from_map(&self, block: BlockIndex) {
         self.leave_map(block, BlockState::Closed);
         self.map.keep_old(block);

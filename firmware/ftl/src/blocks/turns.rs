@@ -1,4 +1,4 @@
-//! Those who wait for one thing, in the order in which they came.
+//! A queue of tasks that wait for the same thing, in the order of arrival.
 
 use alloc::collections::VecDeque;
 use aster_exec::{Exec, WaitQueue};
@@ -8,8 +8,8 @@ use core::cell::{Cell, RefCell};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Turn(u64);
 
-/// A queue in which nobody is overtaken. A woken task that has to look again keeps its place, unlike in a
-/// [`WaitQueue`], where it goes to the end.
+/// A queue in which nobody is overtaken. A woken task that has to wait again keeps its place; in a
+/// [`WaitQueue`] it would go to the end.
 pub(crate) struct Turns {
     waiting: RefCell<VecDeque<Turn>>,
     last: Cell<u64>,
@@ -17,7 +17,7 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// Nobody waits. The room for `bound` waiters is allocated now.
+    /// An empty queue. Allocates room for `bound` waiters.
     pub(crate) fn with_capacity(bound: usize) -> Self {
         Turns {
             waiting: RefCell::new(VecDeque::with_capacity(bound)),
@@ -39,7 +39,7 @@ impl Turns {
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.borrow().is_empty()
     }
-    /// Whether someone with this place would be the next; `None` has no place yet.
+    /// Whether a task with this place would be next. `None` stands for a task without a place.
     pub(crate) fn is_next(&self, turn: Option<Turn>) -> bool {
         self.first().is_none_or(|first| Some(first) == turn)
     }
@@ -51,7 +51,8 @@ impl Turns {
     pub(crate) async fn wait_first(&self, exec: &Exec, turn: Turn) {
         self.asleep.wait(exec, || self.is_next(Some(turn)).then_some(())).await;
     }
-    /// Leaves a place, and wakes who is first then. False if it was left before.
+    /// Gives up a place and wakes the task that is first then. Returns false if the place was given up
+    /// before.
     pub(crate) fn leave(&self, exec: &Exec, turn: Turn) -> bool {
         let at = self.waiting.borrow().binary_search(&turn);
         if let Ok(at) = at {

@@ -1,11 +1,11 @@
-//! The victim policies that there are to choose from.
+//! The built-in victim policies.
 
 use alloc::vec::Vec;
 use aster_parties::{BlockFacts, ClosedBlocks, VictimPolicy};
 use aster_units::{BlockAddr, Rng};
 use core::cmp::Reverse;
 
-/// The block with the fewest valid units, the oldest of several (P5, G12).
+/// The block with the fewest valid units; of several, the oldest (P5, G12).
 #[derive(Clone, Copy, Debug)]
 pub struct Greedy;
 
@@ -15,18 +15,18 @@ impl VictimPolicy for Greedy {
     }
 }
 
-/// The block with the highest ratio of benefit to cost, the first of several: a block of which a share *u* is
-/// valid gives the room 1 − *u*, which lasts the longer the older its data is, for reading the block and
-/// writing *u* of it, so that the ratio is (1 − *u*) · age / (1 + *u*) (Rosenblum and Ousterhout, "The Design
-/// and Implementation of a Log-Structured File System", SOSP 1991, §3.6). Cold blocks are emptied while they
-/// hold more valid units than hot ones, which lose theirs by themselves. Age counts blocks that the drive has
-/// filled since.
+/// The block with the highest ratio of benefit to cost; of several, the first. Collecting a block of which a
+/// share *u* is valid frees 1 − *u* of it. The older the data, the longer the freed room is expected to last.
+/// The cost is to read the block and to write *u* of it. So the ratio is (1 − *u*) · age / (1 + *u*)
+/// (Rosenblum and Ousterhout, "The Design and Implementation of a Log-Structured File System", SOSP 1991,
+/// §3.6). Cold blocks are collected with more valid units left than hot ones, whose units soon become stale
+/// anyway. Age is counted in blocks that the drive has filled since.
 #[derive(Clone, Copy, Debug)]
 pub struct CostBenefit;
 
 impl VictimPolicy for CostBenefit {
     fn choose(&mut self, closed: &ClosedBlocks<'_>) -> BlockAddr {
-        // Numerator and denominator, both times the pages of a block.
+        // Numerator and denominator, both multiplied by the size of a block.
         let ratio = |b: &BlockFacts| {
             (u128::from(b.units - b.valid) * u128::from(b.age), u128::from(b.units) + u128::from(b.valid))
         };
@@ -38,30 +38,30 @@ impl VictimPolicy for CostBenefit {
     }
 }
 
-/// The block with the fewest valid units of some, the oldest of several.
+/// The block of these with the fewest valid units; of several, the oldest.
 fn fewest_valid(of: impl Iterator<Item = BlockFacts>) -> BlockAddr {
     let fewest = of.min_by_key(|block| (block.valid, Reverse(block.age)));
     fewest.expect("at least one block is offered").block
 }
 
-/// The block with the fewest valid units of some that are drawn at random, of which one may be drawn twice.
-/// Ten draws copy hardly more than all blocks would (B. Van Houdt, "A Mean Field Model for a Class of Garbage
-/// Collection Algorithms in Flash-Based Solid State Drives", SIGMETRICS 2013; one draw is his Random). Where
-/// some data are colder than others, they copy less: greedy collection leaves blocks of cold data with few
-/// stale pages alone for long, and a draw finds them.
+/// The block with the fewest valid units among some that are drawn at random, with replacement. With ten
+/// draws hardly more is copied than if all blocks were compared (B. Van Houdt, "A Mean Field Model for a
+/// Class of Garbage Collection Algorithms in Flash-Based Solid State Drives", SIGMETRICS 2013; one draw is
+/// his Random). If some data is colder than the rest, less is copied: greedy collection doesn't touch cold
+/// blocks with few stale pages for a long time, whereas a draw finds them.
 ///
-/// What is drawn follows from seed, LUN, and the number of blocks that the drive has filled: asked again
-/// before another block is full, it draws the same.
+/// The draw depends on the seed, the LUN, and the number of blocks that the drive has filled. Asked again
+/// before another block is full, the policy draws the same blocks.
 #[derive(Clone, Debug)]
 pub struct DChoices {
     choices: u32,
     seed: u64,
-    // What was drawn, as places among the offered, ascending; kept for its memory.
+    // The draws as ascending indices into the offered blocks; kept to reuse its memory.
     drawn: Vec<u64>,
 }
 
 impl DChoices {
-    /// Draws `choices` blocks, 1 at least, as `seed` says.
+    /// Draws `choices` blocks, at least 1; `seed` decides which.
     pub fn new(choices: u32, seed: u64) -> Self {
         DChoices { choices: choices.max(1), seed, drawn: Vec::new() }
     }
@@ -82,8 +82,8 @@ impl VictimPolicy for DChoices {
 }
 
 /// The block that was filled first, as in a log that is cleaned from its end (P. Desnoyers, "Analytic
-/// Modeling of SSD Write Performance", SYSTOR 2012, who calls it LRU). Each block is emptied equally often,
-/// but for those of which every page is valid.
+/// Modeling of SSD Write Performance", SYSTOR 2012, who calls it LRU). Each block is collected equally often,
+/// except blocks in which every page is valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Fifo;
 
@@ -93,19 +93,20 @@ impl VictimPolicy for Fifo {
     }
 }
 
-/// The block with the fewest valid units of those that were filled first (X.-Y. Hu, E. Eleftheriou, R. Haas,
-/// I. Iliadis, R. Pletka, "Write Amplification Analysis in Flash-Based Solid State Drives", SYSTOR 2009): a
-/// young block loses pages by itself for a while. A window of one block is [`Fifo`], one of all blocks
-/// [`Greedy`].
+/// The block with the fewest valid units among those that were filled first (X.-Y. Hu, E. Eleftheriou, R.
+/// Haas, I. Iliadis, R. Pletka, "Write Amplification Analysis in Flash-Based Solid State Drives", SYSTOR
+/// 2009): for a while, pages of a young block become stale without collection. A window of one block is
+/// [`Fifo`], one of all blocks [`Greedy`].
 #[derive(Clone, Debug)]
 pub struct WindowedGreedy {
     window_percent: u32,
-    // Blocks by age; kept for its memory.
+    // Blocks by age; kept to reuse its memory.
     oldest: Vec<BlockFacts>,
 }
 
 impl WindowedGreedy {
-    /// With the oldest `window_percent` percent of the blocks offered, 1 to 100, and at least one of them.
+    /// Considers the oldest `window_percent` percent, 1 to 100, of the offered blocks, and at least one
+    /// block.
     pub fn new(window_percent: u32) -> Self {
         WindowedGreedy { window_percent: window_percent.clamp(1, 100), oldest: Vec::new() }
     }
@@ -144,7 +145,7 @@ mod tests {
         assert_eq!(chosen(&[9, 16, 9], &[101, 1, 101]), (0, 0), "data of no age");
     }
 
-    /// What is asked when `closings` blocks have been filled.
+    /// The choice when `closings` blocks have been filled.
     fn chosen(policy: &mut dyn VictimPolicy, closings: u64, valid: &[u32], closed_at: &[u64]) -> u32 {
         let erases = vec![0; valid.len()];
         let closed = ClosedBlocks::new(LunIndex(2), 16, closings, (valid, closed_at, &erases)).unwrap();

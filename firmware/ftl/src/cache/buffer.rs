@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::mix64;
 
-/// An entry of the data buffer; its page is the DRAM's data buffer of the same number.
+/// An entry of the data buffer. Its page lies in the DRAM's data buffer of the same number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct EntryId(pub(crate) u32);
 
@@ -21,19 +21,19 @@ const CLEAN: usize = 0;
 const DIRTY: usize = 1;
 const EVICTED: usize = 2;
 
-/// How a slice wants an entry.
+/// What a slice wants to do with an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Want {
-    /// These granules, to read.
+    /// Read these granules.
     Read(Granules),
-    /// The whole entry, to change it.
+    /// Change the entry.
     Write,
 }
 
 /// How a slice holds an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lock {
-    /// With other readers.
+    /// Together with other readers.
     Shared,
     /// Alone.
     Exclusive,
@@ -74,7 +74,7 @@ struct BufferEntry {
     exclusive: bool,
     evicting: bool,
     dirty: bool,
-    // Which of its units were changed since they were last on flash.
+    // The units that have changed since they were last written to flash.
     dirty_units: Units,
     // A writer waits, so no further reader gets in.
     writer_waits: bool,
@@ -90,7 +90,7 @@ struct InList {
     previous: u32,
     next: u32,
     list: u8,
-    // It is in that list: nobody has locked the entry.
+    // The entry is in one of the lists: nobody has locked it.
     listed: bool,
 }
 
@@ -340,8 +340,8 @@ impl DataBuffer {
         (entry.evicting, entry.evicted_as_oldest) = (true, true);
         Some(EntryId(id))
     }
-    /// As [`DataBuffer::evict_oldest`], but only for an entry of which frame and dirty units `fit`. Looks at
-    /// no more than `search` entries.
+    /// As [`DataBuffer::evict_oldest`], but only for an entry whose frame and dirty units `fit`. Looks at no
+    /// more than `search` entries.
     pub(crate) fn evict_oldest_of(
         &mut self,
         search: u32,
@@ -420,7 +420,7 @@ impl DataBuffer {
     pub(crate) fn add_valid(&mut self, id: EntryId, granules: Granules) {
         self.entries[id.index()].valid |= granules;
     }
-    /// Forgets granules that flash has.
+    /// Forgets granules that are also on flash.
     pub(crate) fn forget(&mut self, id: EntryId, granules: Granules) {
         self.entries[id.index()].valid &= !granules;
     }
@@ -435,7 +435,7 @@ impl DataBuffer {
             self.dirty -= 1;
         }
     }
-    /// The units of an entry that were changed since they were last on flash.
+    /// The units of an entry that have changed since they were last written to flash.
     pub(crate) fn dirty_units(&self, id: EntryId) -> Units {
         self.entries[id.index()].dirty_units
     }

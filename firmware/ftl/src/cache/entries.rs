@@ -1,4 +1,4 @@
-//! The entries of the data buffer: what they hold, who waits for a change of one, and how many may be dirty.
+//! The entries of the data buffer: what they hold, who waits for one to change, and how many may be dirty.
 
 use crate::blocks::turns::Turns;
 use crate::cache::buffer::{DataBuffer, EntryId, Flush, Lock, LockResult, Want};
@@ -15,25 +15,26 @@ use core::cell::RefCell;
 #[derive(Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) frame: Frame,
-    /// The granules that it has.
+    /// The valid granules.
     pub(crate) valid: Granules,
-    /// It has been changed since it was last on flash.
+    /// Whether the entry has changed since it was last written to flash.
     pub(crate) is_dirty: bool,
 }
 
-/// The entries, and those that wait for them.
+/// The entries, and the tasks that wait for them.
 pub(crate) struct Entries {
     runtime: Rc<Runtime>,
     pages: Rc<PageBuffers>,
     buffer: RefCell<DataBuffer>,
     waiters: Box<[WaitQueue]>,
-    // Waiting for any entry to be let go of, or to become clean.
+    // Tasks that wait for any entry to be unlocked or to become clean.
     any_waiters: Rc<WaitQueue>,
-    /// Those that wait in order, where collection is paced.
+    /// The tasks that wait in order of arrival, if collection is paced.
     pub(super) in_order: Option<InOrder>,
 }
 
-/// Those that wait for an entry, and for the right to make one dirty, in the order in which they came.
+/// The tasks that wait for an entry, and those that wait for the right to make one dirty, in order of
+/// arrival.
 pub(super) struct InOrder {
     pub(super) entry_turns: Turns,
     pub(super) dirty_turns: Turns,
@@ -73,12 +74,12 @@ impl Entries {
         let (frame, valid, is_dirty) = (buffer.frame(entry), buffer.valid(entry), buffer.is_dirty(entry));
         Held { frame, valid, is_dirty }
     }
-    /// Which units of a frame only this entry has, if it still is the frame's.
+    /// The units of a frame that only this entry has, if it still belongs to the frame.
     pub(crate) fn dirty_units(&self, frame: Frame, entry: EntryId) -> Units {
         let buffer = self.buffer.borrow();
         if buffer.frame(entry) == frame { buffer.dirty_units(entry) } else { 0 }
     }
-    /// True if only this entry holds some of `granules`, and flash doesn't.
+    /// Whether this entry holds some of `granules` in a version that isn't on flash.
     pub(crate) fn has_unwritten(&self, entry: EntryId, granules: Granules) -> bool {
         let buffer = self.buffer.borrow();
         buffer.is_dirty(entry) && buffer.valid(entry) & granules & self.dirty_granules(&buffer, entry) != 0
@@ -101,7 +102,7 @@ impl Entries {
         buffer.add_valid(entry, granules);
         buffer.make_dirty(entry, self.pages.units_of(granules));
     }
-    /// Forgets those of an entry's granules that flash has.
+    /// Forgets those of an entry's granules that are also on flash.
     pub(crate) fn forget_clean(&self, entry: EntryId, granules: Granules) {
         let mut buffer = self.buffer.borrow_mut();
         let clean = granules & !self.dirty_granules(&buffer, entry);
@@ -140,7 +141,7 @@ impl Entries {
 
     // ---- dirty entries ----
 
-    /// Reserves the right to make one more entry dirty. False where there are as many as may be.
+    /// Reserves the right to make one more entry dirty. Returns false if the bound is reached.
     #[inline]
     pub(super) fn reserve_dirty(&self) -> bool {
         self.buffer.borrow_mut().reserve_dirty()
@@ -153,8 +154,8 @@ impl Entries {
             self.any_changed();
         }
     }
-    /// Marks the oldest dirty entry that fits as being evicted, of the `search` least recently used ones.
-    /// Gives its dirty units as well.
+    /// Marks an entry as being evicted: the oldest that fits among the `search` least recently used dirty
+    /// ones. Also returns its dirty units.
     pub(super) fn evict_oldest_of(
         &self,
         search: u32,
@@ -168,11 +169,12 @@ impl Entries {
     pub(super) fn evict_locked(&self, entry: EntryId) {
         self.buffer.borrow_mut().evict_locked(entry);
     }
-    /// Marks an entry as being evicted if it still holds `frame`, is dirty, and nobody changes or evicts it.
+    /// Marks an entry as being evicted if it still holds `frame`, is dirty, and isn't being changed or
+    /// evicted.
     pub(super) fn flush(&self, entry: EntryId, frame: Frame) -> Flush {
         self.buffer.borrow_mut().flush(entry, frame)
     }
-    /// An eviction has ended. The entry is clean if it was written, and those that wait for it are woken.
+    /// An eviction has ended. The entry is clean if it was written. Wakes the tasks that wait for it.
     #[inline]
     pub(super) fn evicted(&self, entry: EntryId, written: bool) {
         self.buffer.borrow_mut().end_evicting(entry, written);
@@ -186,7 +188,7 @@ impl Entries {
 
     // ---- who waits ----
 
-    /// Waits until `entry` has changed, or any entry if it is `None`.
+    /// Waits until `entry` has changed, or until any entry has if it is `None`.
     pub(super) async fn wait(&self, entry: Option<EntryId>) {
         let (queue, buffer) = match entry {
             Some(entry) => (&self.waiters[entry.index()], entry.0),
@@ -194,7 +196,7 @@ impl Entries {
         };
         self.runtime.waiting_for(Wait::BufferEntry, buffer, self.runtime.woken(queue)).await;
     }
-    /// Wakes the tasks that wait for a change of this entry or of any.
+    /// Wakes the tasks that wait for this entry or for any.
     #[inline]
     fn changed(&self, entry: EntryId) {
         self.grant_dirty();
@@ -205,18 +207,18 @@ impl Entries {
         waiters.wake_all(self.runtime.exec());
         self.any_changed();
     }
-    /// Wakes the tasks that wait for a change of any entry.
+    /// Wakes the tasks that wait for any entry.
     #[inline]
     pub(super) fn any_changed(&self) {
         self.any_waiters.wake_all(self.runtime.exec());
     }
-    /// What calls those that wait for any entry, from below.
+    /// A callback for lower layers that wakes the tasks waiting for any entry.
     pub(super) fn waker(&self) -> impl Fn() + use<> {
         let (waiters, runtime) = (Rc::clone(&self.any_waiters), Rc::clone(&self.runtime));
         move || waiters.wake_all(runtime.exec())
     }
-    /// Gives the right to make an entry dirty to those that have waited longest, as many as there is room
-    /// for. The caller wakes those that wait for any entry.
+    /// Gives the right to make an entry dirty to the tasks that have waited longest, as far as the bound
+    /// permits. The caller wakes the tasks that wait for any entry.
     #[inline]
     fn grant_dirty(&self) {
         let Some(in_order) = &self.in_order else { return };

@@ -29,7 +29,8 @@ impl<M: Mapping> Cache<M> {
         });
         Ok(ppa)
     }
-    /// Programs a page, and has `moved` change the map. If the program fails, tries again in another block.
+    /// Programs a page and calls `moved` to change the map. If the program fails, tries again in another
+    /// block.
     pub(crate) async fn program_host(
         &self,
         lun: LunIndex,
@@ -84,7 +85,7 @@ impl<M: Mapping> Cache<M> {
         let frame = self.entries.held(entry).frame;
         Ok((frame, self.evict(entry).await?))
     }
-    /// Evicts an entry if it still holds `frame` and is dirty. Waits first while others change or evict it.
+    /// Evicts an entry if it still holds `frame` and is dirty. First waits while others change or evict it.
     pub(crate) async fn flush_entry(&self, entry: EntryId, frame: Frame) -> Result<(), HostStatus> {
         loop {
             match self.entries.flush(entry, frame) {

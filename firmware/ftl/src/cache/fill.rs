@@ -14,20 +14,20 @@ use aster_events::Function;
 use aster_ports::flash::Outcome;
 use aster_units::{BufferId, Lpn, Ppa, SectorRange, Upa};
 
-/// Where units of a frame lie.
+/// Where some units of a frame lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lie {
     /// None of them is mapped.
     Nowhere,
-    /// All of them in this page, each in its own slot; `whole` says that the page holds all of the frame.
+    /// All of them lie in this page, each in its own slot. `whole` says that the page holds the whole frame.
     InPage { page: Ppa, whole: bool },
-    /// In several pages, or in slots of other units, or some of them nowhere.
+    /// They lie in several pages or in slots of other units, or some of them are unmapped.
     Scattered,
 }
 
-/// The places of units of a frame, one after the other.
+/// Collects the places of a frame's units, one after the other.
 struct Places {
-    // That of the first unit that is mapped.
+    // The page of the first mapped unit.
     page: Ppa,
     is_scattered: bool,
 }
@@ -51,18 +51,18 @@ impl Places {
 /// What an entry was filled from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Filled {
-    /// It had all that was wanted.
+    /// From nothing: it had all granules that were wanted.
     NotAtAll,
-    /// Nothing that it lacked is mapped.
+    /// From nothing: no granule that it lacked is mapped.
     Unmapped,
-    /// Some of it is mapped, or may be.
+    /// From flash: some of the granules are mapped, or may be.
     FromFlash,
 }
 
 impl<M: Mapping> Cache<M> {
     /// Fills in the wanted granules that an entry lacks: with zeroes if their unit is unmapped, else from
     /// flash. Granules that can't be read stay invalid. The caller ensures that no other task changes the
-    /// entry meanwhile. `transfer` goes along with a read that goes straight to the entry.
+    /// entry meanwhile. `transfer` is submitted together with a read that goes straight to the entry.
     pub(crate) async fn fill(
         &self,
         entry: EntryId,
@@ -129,14 +129,14 @@ impl<M: Mapping> Cache<M> {
             return Filled::FromFlash;
         }
     }
-    /// A read may go straight to the entry if it overwrites no data that only the entry holds, nor valid data
-    /// of units that it doesn't ask for.
+    /// Whether a read may go straight to the entry: it must overwrite neither data that only the entry holds
+    /// nor valid data of units that were not asked for.
     fn may_read_into(&self, entry: EntryId, read: Granules, asked: Granules) -> bool {
         let Held { valid, is_dirty, .. } = self.entries.held(entry);
         let overwritten = valid & read;
         if is_dirty { overwritten == 0 } else { overwritten & !asked == 0 }
     }
-    /// Where units of a frame lie, if their entries of the map are at hand.
+    /// Where units of a frame lie, if their map entries are in memory.
     #[inline]
     fn lie_at_hand(&self, frame: Frame, units: Units) -> Option<Lie> {
         let mut places = Places::default();
@@ -145,7 +145,7 @@ impl<M: Mapping> Cache<M> {
         }
         Some(self.lie_of(frame, units, places))
     }
-    /// The same, where they have to be looked up.
+    /// As above, but waits for map entries that have to be read.
     async fn where_is(&self, frame: Frame, units: Units) -> Result<Lie, MappingFault> {
         let wanted = || self.runtime.units.units_in(frame, units);
         let pins = self.mapping.pin_all(wanted().map(|(_, lpn)| lpn)).await?;
@@ -169,9 +169,8 @@ impl<M: Mapping> Cache<M> {
         });
         Lie::InPage { page, whole }
     }
-    /// Reads units of a frame that stand in their own slots of a page. Returns the granules that are lost:
-    /// those that can't be corrected now, and those that were already lost when the page was written, as it
-    /// notes.
+    /// Reads units of a frame that lie in their own slots of a page. Returns the lost granules: those that
+    /// can't be corrected now, and those that the page itself notes as lost when it was written.
     #[expect(clippy::too_many_arguments, reason = "what is read, where from, where to, and for whom")]
     async fn read_frame(
         &self,
@@ -196,8 +195,7 @@ impl<M: Mapping> Cache<M> {
         self.blocks.read_over(page);
         self.blocks.check_retention(page, outcome, false);
     }
-    /// The granules that are lost of a page that was read, in which these logical units should stand in these
-    /// slots.
+    /// The lost granules of a page that was read. These logical units should be in these slots of the page.
     pub(super) fn lost_in(
         &self,
         page: Ppa,
@@ -227,7 +225,7 @@ impl<M: Mapping> Cache<M> {
         }
     }
     fn is_unit_of(&self, record: &OobRecord, buffer: BufferId, slot: u32, lpn: Lpn) -> bool {
-        // The record has the unit of the first slot.
+        // The record has the first slot's unit.
         let there = || match slot {
             0 => Some(Lpn(record.lpn)),
             slot => self.pages.unit_record(buffer, slot).map(|unit| unit.lpn),

@@ -13,7 +13,7 @@ use crate::terms::units::{Frame, Units};
 use aster_ports::flash::Outcome;
 use aster_units::{BufferId, SectorRange};
 
-/// The most pages that the units of an entry lie in: each in another one.
+/// The most pages that the units of an entry can lie in: one page per unit.
 const PAGES_MAX: usize = Units::BITS as usize;
 
 impl<M: Mapping> Cache<M> {
@@ -41,7 +41,7 @@ impl<M: Mapping> Cache<M> {
                 found.truncate(buffers.len());
                 found.pages.iter().for_each(|&page| self.blocks.table().in_flight.read_begins(page));
                 self.gather(entry, &mut found, buffers, missing, cause).await;
-                // Those that could not be read are not tried again.
+                // Units that could not be read are not tried again.
                 let tried = found.units.iter().fold(0, |all, unit| all | 1 << unit.to);
                 missing &= !self.pages.granules_of_units(tried);
             } else {
@@ -49,8 +49,8 @@ impl<M: Mapping> Cache<M> {
             }
         }
     }
-    /// The pages that the units of `missing` granules lie in. Those that are unmapped are filled with zeroes,
-    /// and missing no more.
+    /// The pages that the units of the `missing` granules lie in. Granules of unmapped units are filled with
+    /// zeroes and removed from `missing`.
     async fn pages_of(
         &self,
         entry: EntryId,
@@ -80,8 +80,8 @@ impl<M: Mapping> Cache<M> {
         }
         Ok(())
     }
-    /// Reads pages side by side, as far as the flash port has room: a task that waits for room while it has
-    /// reads of which it hasn't taken the results could wait for ever.
+    /// Reads pages side by side, as far as the flash port has room: a task that waits for room before it has
+    /// taken the results of its own reads could wait for ever.
     async fn gather(
         &self,
         entry: EntryId,
@@ -110,7 +110,7 @@ impl<M: Mapping> Cache<M> {
             self.take_units(entry, (found, of), from, (sectors, &outcome), missing);
         }
     }
-    /// The sectors of a page that hold what is missing of its units.
+    /// The sectors of a page that hold the missing granules of its units.
     fn sectors_of(&self, found: &Scattered, page: usize, missing: Granules) -> SectorRange {
         let pages = &self.pages;
         if !self.runtime.config.host.partial_reads {
@@ -120,7 +120,7 @@ impl<M: Mapping> Cache<M> {
             found.of(page).fold(0, |all, unit| all | pages.granules_moved(missing, unit.to, unit.slot));
         span(pages.sectors_of(there))
     }
-    /// Copies what is missing of the units of a page that was read into the entry, but for what is lost.
+    /// Copies the missing granules from a page that was read into the entry, except lost ones.
     fn take_units(
         &self,
         entry: EntryId,

@@ -9,10 +9,11 @@ use aster_ports::flash::{Outcome, PageCheck, PageOwner};
 use aster_ports::host::{DmaError, DmaRequest, DmaTag};
 use aster_units::{BufferId, Ppa, SectorRange};
 
-/// The transfer to the host of data that is read from flash.
+/// The transfer of data from flash to the host.
 pub(crate) struct HostTransfer {
     pub(crate) request: DmaRequest,
-    /// Its tag, if it was submitted together with the read, which it then follows by itself.
+    /// Its tag, if it was submitted together with the read. It then follows the read without the firmware's
+    /// help.
     pub(crate) begun: Option<DmaTag>,
 }
 

@@ -1,6 +1,6 @@
 //! Locking entries, and reserving the right to make one dirty: both may have to evict others.
 //!
-//! Where collection is on demand, those that wait compete for what becomes free. Where it is paced:
+//! With collection on demand, waiting tasks compete for what becomes free. With paced collection:
 //!
 //! - A request takes a clean entry, never a dirty one. So no read waits for an eviction in order to get an
 //!   entry, and the entries beyond the bound of dirty ones are for reads alone.
@@ -37,7 +37,7 @@ impl<M: Mapping> Cache<M> {
             }
         }
     }
-    /// Who needs an entry for a page that has none waits in a queue for a clean one.
+    /// A task whose page has no entry waits in a queue for a clean one.
     async fn lock_in_order(&self, order: &InOrder, frame: Frame, want: Want) -> (EntryId, Lock) {
         let mut turn = None;
         loop {
@@ -48,7 +48,7 @@ impl<M: Mapping> Cache<M> {
                 self.entries.wait(None).await;
                 continue;
             }
-            // There may be a clean entry for the next one as well, which may have looked before this one.
+            // There may be a clean entry for the next task as well, which may have checked before this one.
             if let Some(turn) = turn.take() {
                 order.entry_turns.leave(self.runtime.exec(), turn);
                 self.entries.any_changed();
@@ -101,8 +101,8 @@ impl<M: Mapping> Cache<M> {
     fn evict_oldest(&self) -> Option<EntryId> {
         self.entries.evict_oldest_of(1, |_, _| true).map(|(entry, _)| entry)
     }
-    /// Each writer that waits evicts an entry, all at the same time; a writer whose own eviction takes long
-    /// may have its right before that has ended.
+    /// All waiting writers evict an entry each, at the same time. A writer may get its right before its own
+    /// eviction has ended.
     async fn reserve_dirty_in_order(&self, order: &InOrder) -> Result<(), HostStatus> {
         if order.dirty_turns.is_empty() && self.entries.reserve_dirty() {
             return Ok(());

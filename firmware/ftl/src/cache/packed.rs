@@ -1,4 +1,4 @@
-//! Pages that are put together of units of several entries.
+//! Pages that are assembled of units of several entries.
 
 use crate::cache::buffer::EntryId;
 use crate::terms::reused::Clear;
@@ -9,37 +9,38 @@ use core::ops::Range;
 /// A unit on its way into a page.
 pub(super) struct PackedUnit<P> {
     pub(super) entry: EntryId,
-    // In the entry, and in the page.
+    // The slot in the entry and the slot in the page.
     pub(super) from: u32,
     pub(super) slot: u32,
-    // Until the map has its new place.
+    // Held until the map has the unit's new place.
     pub(super) pin: P,
 }
 
-/// A page that is put together.
+/// A page that is being assembled.
 pub(super) struct PackedPage {
-    // Among those of its packing.
+    // Its entries, as a range of the packing's.
     pub(super) entries: Range<usize>,
     pub(super) units: Range<usize>,
-    // An entry lacks granules of its units even after its fill.
+    // An entry still lacks granules of its units after it was filled.
     pub(super) has_lost: bool,
     pub(super) lost_sectors: u16,
     pub(super) buffer: BufferId,
 }
 
 impl PackedPage {
-    /// It can't be programmed out of an entry.
+    /// Whether the page can't be programmed directly from an entry.
     pub(super) fn needs_buffer(&self) -> bool {
         self.entries.len() > 1 || self.has_lost
     }
 }
 
-/// Pages that are put together to be programmed to one word line.
+/// Pages that are assembled to be programmed to one word line.
 pub(super) struct Packing<P> {
-    // Entries that go along, with the number of their page, and the slots that each page has left.
+    // The entries that are evicted together, each with the number of its page, and the slots that each page
+    // has left.
     pub(super) chosen: Vec<(EntryId, usize)>,
     pub(super) room: Vec<u32>,
-    // What has joined, one page behind the other.
+    // The entries that have joined, page after page.
     pub(super) entries: Vec<EntryId>,
     pub(super) units: Vec<PackedUnit<P>>,
     pub(super) pages: Vec<PackedPage>,

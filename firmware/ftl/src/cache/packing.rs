@@ -1,11 +1,10 @@
 //! Packing: what evictions program together (C83).
 //!
-//! A page takes as many units as it has room for, and a word line takes as many pages where the array
-//! programs its pages together: in both cases a part costs as much as the whole. So an eviction takes other
-//! entries of the LUN along, the least recently used first. An entry's units are never divided between pages.
-//! Padding completes a line only if there are no other entries (G8). An eviction never waits for others to
-//! join. A word line is submitted as a whole or not at all, so between two submissions the LUN's open block
-//! is at the beginning of a word line.
+//! A page is filled with units and, if the array programs whole word lines, a line is filled with pages: in
+//! both cases a part costs as much as the whole. So an eviction takes other entries of the LUN along, least
+//! recently used first. An entry's units are never divided between pages. Padding completes a line only if
+//! there are no other entries (G8). An eviction never waits for others to join. A word line is submitted as a
+//! whole or not at all, so between two submissions the LUN's open block is at the beginning of a word line.
 
 use crate::blocks::buffer_pool::HeldBuffers;
 use crate::cache::buffer::EntryId;
@@ -20,12 +19,13 @@ use aster_events::Function;
 use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Ppa};
 
-/// How many entries a search for one that goes along looks at.
+/// How many entries are searched for one that can be evicted along.
 const SEARCH_MAX: u32 = 512;
 
 impl<M: Mapping> Cache<M> {
-    /// Writes an entry that was marked as being evicted: completes its units, programs them, changes the map.
-    /// Other entries of the LUN go to the same page and word line. All can be found and read meanwhile.
+    /// Writes an entry that was marked as being evicted: completes its units, programs them, and changes the
+    /// map. Other entries of the LUN join it in the same page and word line. Meanwhile all of them can be
+    /// found and read.
     ///
     /// # Errors
     /// When there is no room or every attempt to program the page fails. The entry then stays dirty.
@@ -60,7 +60,7 @@ impl<M: Mapping> Cache<M> {
         let together = self.evict_together(entry, &room, &mut packing).await;
         result.or(together).expect("the entry has failed or gone with the others")
     }
-    /// Chooses those that go along with the entry, and their pages. All are marked as being evicted.
+    /// Chooses the entries that are evicted along with this one, and their pages. Marks all as being evicted.
     fn choose(&self, entry: EntryId, packing: &mut Packing<M::Pin>) {
         let per_page = self.runtime.units.per_page();
         let frame = self.entries.held(entry).frame;
@@ -86,8 +86,8 @@ impl<M: Mapping> Cache<M> {
             packing.chosen.push((one, page));
         }
     }
-    /// Pins and fills the dirty units of an entry, and has them join a page. The result is there for an entry
-    /// whose eviction has ended with that: its map can't be read.
+    /// Pins and fills the dirty units of an entry, and has them join a page. Returns a result if the eviction
+    /// has ended already, since the entry's map can't be read.
     async fn join(
         &self,
         one: EntryId,
@@ -153,8 +153,8 @@ impl<M: Mapping> Cache<M> {
         self.journal.writer.padded(programs.padding()).await;
         result
     }
-    /// Puts the units of a page into a buffer one after the other; those of a single entry stay in their
-    /// slots, and in the entry if it lacks nothing of them.
+    /// Puts the units of a page into a buffer one after the other. The units of a single entry stay in their
+    /// slots. They even stay in the entry if it lacks none of their granules.
     fn pack(&self, packing: &mut Packing<M::Pin>, page: usize, buffer: BufferId) {
         let page = &mut packing.pages[page];
         page.buffer = buffer;

@@ -10,7 +10,7 @@ use aster_units::{BufferId, Lpn, Ppa, SectorRange};
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) lpn: Lpn,
-    /// In the entry, and in the page that it lies in.
+    /// Its slot in the entry, and its slot in the page that it lies in.
     pub(super) to: u32,
     pub(super) slot: u32,
     /// That page's number among those that are read.
@@ -22,7 +22,7 @@ pub(super) struct Wanted {
 pub(super) struct Scattered {
     pub(super) pages: Vec<Ppa>,
     pub(super) units: Vec<Wanted>,
-    /// The number of the page, the buffer, and the read.
+    /// The number of each page, its buffer, and its read.
     pub(super) in_flight: VecDeque<(usize, BufferId, SectorRange, Tag)>,
 }
 

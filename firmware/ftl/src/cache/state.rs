@@ -19,14 +19,14 @@ use aster_units::BufferId;
 pub(crate) struct Cache<M: Mapping> {
     /// The entries.
     pub(crate) entries: Entries,
-    /// Buffers in which a page is put together that can't be in its entry.
+    /// Buffers for assembling a page outside of its entry.
     pub(crate) merging: Pool,
-    // Those in which units are packed into a page, where that takes buffers of its own.
+    // Buffers for packing units into a page, if that needs buffers of its own.
     packing: Option<Pool>,
-    // What tasks put together, and what they read together.
+    // The pages that tasks assemble, and those that they read together.
     pub(super) packings: Reused<Packing<M::Pin>>,
     pub(super) scattered: Reused<Scattered>,
-    // Takes the transfers that go along with a read.
+    // Takes the transfers that are submitted together with a read.
     pub(super) port: Rc<CommandPort>,
     pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
@@ -60,7 +60,7 @@ impl<M: Mapping> Cache<M> {
             journal,
         }
     }
-    /// Buffers for pages that can't be programmed out of an entry.
+    /// Buffers for pages that can't be programmed directly from an entry.
     pub(super) fn packing(&self) -> &Pool {
         self.packing.as_ref().unwrap_or(&self.merging)
     }

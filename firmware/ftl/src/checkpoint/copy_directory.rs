@@ -1,4 +1,4 @@
-//! Writing the copies of a directory to eMMC, and taking the directory from one at power-on.
+//! Writing the copies of a directory to eMMC, and loading the directory from one of them at power-on.
 
 use crate::checkpoint::directory_copies::{
     COPIES, Counts, Directory, HEADER_BLOCKS, Header, MapId, copy_blocks,
@@ -12,7 +12,7 @@ use aster_codec::checksum::crc32c;
 use aster_ports::emmc::{EMMC_BLOCK_BYTES, EmmcPort};
 
 impl<M: Mapping> Checkpoint<M> {
-    /// The eMMC, where it has something to keep.
+    /// The eMMC, if it has something to keep.
     fn emmc(&self) -> Option<&EmmcPort> {
         self.copies.emmc.as_deref().filter(|_| self.mapping.map().directory_entries() > 0)
     }
@@ -20,12 +20,12 @@ impl<M: Mapping> Checkpoint<M> {
     fn copy_blocks(&self) -> u32 {
         copy_blocks(self.mapping.map().directory_entries())
     }
-    /// A directory that says nothing; without an eMMC it keeps nothing either.
+    /// An empty directory. Without an eMMC it stays empty.
     pub(super) fn no_directory(&self) -> Directory {
         let entries = if self.emmc().is_some() { self.mapping.map().directory_entries() } else { 0 };
         Directory { bytes: vec![0; entries as usize * MAP_ENTRY_BYTES as usize], pages: 0 }
     }
-    /// What the copies count, where there are some.
+    /// The counters of the copies, if there are any.
     pub(crate) fn copy_counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         if self.emmc().is_none() {
             return;
@@ -39,7 +39,7 @@ impl<M: Mapping> Checkpoint<M> {
 
     // ---- power-on ----
 
-    /// Looks which copies there are. Boot does this first.
+    /// Finds out which copies exist. Boot does this first.
     pub(crate) async fn find_copies(&self) {
         let mut of = [None; COPIES];
         for (copy, of) in (0..).zip(&mut of) {
@@ -53,7 +53,7 @@ impl<M: Mapping> Checkpoint<M> {
         self.emmc()?.read(&self.runtime.core, copy * self.copy_blocks(), &mut block).await;
         Header::decode(&block)
     }
-    /// The directory of a stored map, where a copy of it is whole.
+    /// The directory of a stored map, if a copy of it is intact.
     pub(super) async fn read_copy(&self, stored: &StoredMap) -> Option<Directory> {
         let is_of_map = |of: &Option<MapId>| *of == Some(MapId::of(stored));
         let copy = self.copies.of.get().iter().position(is_of_map)? as u32;
@@ -75,8 +75,8 @@ impl<M: Mapping> Checkpoint<M> {
 
     // ---- storing ----
 
-    /// Writes the directory of the map that was stored last, and counts, to the older copy. Nobody else may
-    /// store a map.
+    /// Writes the directory of the map that was stored last, which must already count, to the older copy.
+    /// Nobody else may store a map meanwhile.
     pub(super) async fn write_copy(&self, of: MapId) {
         let (Some(emmc), Some(directory)) = (self.emmc(), self.copies.stored.take()) else { return };
         let mut all = self.copies.of.get();

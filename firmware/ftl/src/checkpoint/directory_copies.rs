@@ -1,10 +1,10 @@
-//! The directory of a map on flash, the places of its translation pages, twice in eMMC.
+//! Two copies in eMMC of the directory of a map on flash: the places of its translation pages.
 //!
 //! A stored map has the directory in its first pages. Once a stored map counts, its directory is written to
-//! the older of the two copies, header last, so that the other copy is whole at any time. A header names the
-//! stored map that the copy is of, by generation and checksum. Power-on finds the stored map in NAND, and
-//! takes its directory from a copy only where the copy is of that map. Otherwise it takes it from NAND, which
-//! has everything.
+//! the older of the two copies, header last, so that one copy is intact at any time. A header identifies its
+//! stored map by generation and checksum. Power-on finds the stored map in NAND, and loads its directory from
+//! a copy only if the copy belongs to that map. Otherwise it loads the directory from NAND, which has
+//! everything.
 
 use crate::journal::log_page::StoredMap;
 use crate::terms::config::FtlConfig;
@@ -23,7 +23,7 @@ const CRC_AT: usize = EMMC_BLOCK_BYTES - 4;
 pub(super) const HEADER_BLOCKS: u32 = 1;
 pub(super) const COPIES: usize = 2;
 
-/// Blocks of a copy with so many entries.
+/// Blocks of a copy with this many entries.
 pub(super) const fn copy_blocks(entries: u32) -> u32 {
     let bytes = entries as u64 * MAP_ENTRY_BYTES;
     HEADER_BLOCKS + bytes.div_ceil(EMMC_BLOCK_BYTES as u64) as u32
@@ -37,11 +37,11 @@ pub(crate) fn bytes_of(config: &FtlConfig) -> usize {
     }
 }
 
-/// The stored map that a copy is of.
+/// The stored map that a copy belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct MapId {
     pub(super) generation: u64,
-    // After a loss of power a generation may be given to another map, since nothing names the first.
+    // After a loss of power the generation may be given to another map, since nothing names the first one.
     pub(super) checksum: u32,
 }
 
@@ -57,9 +57,9 @@ pub(super) struct Header {
     pub(super) of: MapId,
     // Entries of the directory.
     pub(super) entries: u32,
-    // Pages of it that the stored map has; pages that say nothing are left out there.
+    // Pages of the directory that the stored map has. It leaves out pages that say nothing.
     pub(super) pages: u32,
-    // Over the entries.
+    // The checksum of the entries.
     pub(super) checksum: u32,
 }
 
@@ -88,23 +88,23 @@ impl Header {
     }
 }
 
-/// A directory, in the bytes of the stored map's pages.
+/// A directory, encoded as in the stored map's pages.
 pub(crate) struct Directory {
     /// Its entries.
     pub(crate) bytes: Vec<u8>,
-    /// Pages of it that the stored map has.
+    /// Pages of the directory that the stored map has.
     pub(crate) pages: u32,
 }
 
 impl Directory {
-    /// Keeps what a page of the stored map has of it.
+    /// Keeps the part of the directory that is in this page of the stored map.
     pub(super) fn keep(&mut self, page: u32, content: &[u8]) {
         if let Some(into) = self.bytes.chunks_mut(content.len()).nth(page as usize) {
             into.copy_from_slice(&content[..into.len()]);
             self.pages += 1;
         }
     }
-    /// A page of the stored map; `None` where the directory ends before it.
+    /// A page of the stored map; `None` if the directory ends before it.
     pub(super) fn page(&self, page: u32, page_bytes: usize) -> Option<Vec<u8>> {
         let mut content = self.bytes.chunks(page_bytes).nth(page as usize)?.to_vec();
         content.resize(page_bytes, 0);
@@ -126,7 +126,7 @@ pub(super) struct Counts {
 /// The copies in eMMC.
 pub(crate) struct DirectoryCopies {
     pub(super) emmc: Option<Rc<EmmcPort>>,
-    // By copy: the map that it is of, as far as its header is whole.
+    // Per copy: the map that it belongs to, if its header is intact.
     pub(super) of: Cell<[Option<MapId>; COPIES]>,
     // The directory of the map that was stored last, until it is written.
     pub(super) stored: Cell<Option<Directory>>,
@@ -134,7 +134,7 @@ pub(crate) struct DirectoryCopies {
 }
 
 impl DirectoryCopies {
-    /// Copies in `emmc`, if there is one.
+    /// The copies in `emmc`, if the board has one.
     pub(super) fn new(emmc: Option<Rc<EmmcPort>>) -> Self {
         DirectoryCopies { emmc, of: Cell::default(), stored: Cell::default(), counts: Cell::default() }
     }
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// A copy of another map isn't taken, be it older, newer, or one that had the same number.
+    /// The copy of another map isn't used, be that map older, newer, or one with the same number.
     #[test]
     fn only_the_map_with_this_generation_and_this_checksum_is_the_same() {
         let stored = |generation, checksum| StoredMap { generation, checksum, ..StoredMap::default() };

@@ -5,7 +5,7 @@ use core::fmt;
 /// Why a drive can't serve.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BootError {
-    /// What is stored belongs to a drive of another shape.
+    /// The stored state belongs to a drive of another shape.
     OtherDrive,
     /// A page of the stored map can't be read.
     MapUnreadable {

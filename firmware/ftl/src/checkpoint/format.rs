@@ -1,4 +1,4 @@
-//! Format with User Data Erase (NVMe 1.4 §5.23): nothing that the host ever wrote stays on the media.
+//! Format with User Data Erase (NVMe 1.4 §5.23): none of the host's data stays on the media.
 
 use crate::checkpoint::state::Checkpoint;
 use crate::mapping::Mapping;
@@ -12,7 +12,7 @@ use aster_units::{BlockAddr, LunIndex, Ppa};
 impl<M: Mapping> Checkpoint<M> {
     /// Erases every block that may hold data of the host, including stale pages. Blocks that went bad are
     /// erased too and stay bad. The blocks of the stored map hold no data, and factory bad blocks were never
-    /// written. The caller has unmapped everything and makes sure that nothing else is in work.
+    /// written. The caller has unmapped everything and ensures that nothing else is in progress.
     ///
     /// Returns [`HostStatus::WriteFault`] if a block can't be erased and is still readable.
     pub(crate) async fn erase_user_data(&self) -> HostStatus {

@@ -22,13 +22,13 @@ struct Loading {
     // A bit for each page of the map that was stored, and then the numbers of those pages.
     present: Vec<u64>,
     pages: Vec<u32>,
-    // Of these, the first are taken from here instead of NAND.
+    // The first of these pages are taken from here instead of NAND.
     directory: Option<Directory>,
     checksum: u32,
 }
 
 impl Loading {
-    /// Whether the `nth` page of the map that was stored need not be read.
+    /// Whether the `nth` stored page of the map need not be read.
     fn is_at_hand(&self, nth: u32) -> bool {
         self.directory.as_ref().is_some_and(|directory| nth < directory.pages)
     }
@@ -79,7 +79,7 @@ impl<M: Mapping> Checkpoint<M> {
         if loading.table.len() != total as usize || loading.checksum != stored.checksum {
             return invalid("its checksum is another");
         }
-        // When the table was stored, the blocks of the older map still were blocks of a map.
+        // When the table was stored, the blocks of the older map were still in state `Map`.
         for entry in loading.table.iter_mut().filter(|entry| entry.state == BlockState::Map) {
             entry.state = BlockState::Closed;
         }
@@ -131,8 +131,8 @@ impl<M: Mapping> Checkpoint<M> {
         }
         result
     }
-    /// A page of content that need not be read. The table, which says which page of the map it is, has been
-    /// decoded.
+    /// A page of content that need not be read. The table, which says which page of the map this is, has
+    /// already been decoded.
     fn page_at_hand(&self, page: u32, loading: &Loading) -> Option<Vec<u8>> {
         let nth = page.checked_sub(self.journal.own.table_pages())?;
         let of_map = *loading.pages.get(nth as usize)?;

@@ -53,8 +53,8 @@ impl<M: Mapping> Checkpoint<M> {
         }
         parity.then_some(left)
     }
-    /// What is left of the parity of a page's group. A page that is the only one lost of another stripe is
-    /// rebuilt on the way.
+    /// What is left of the parity of a page's group. A lost page of another stripe is rebuilt on the way if
+    /// it is the only one lost there.
     async fn left_of_group(&self, stored: &StoredMap, page: u32) -> Option<Left> {
         let group = page / map_stripes::GROUP_PAGES;
         let parity = self.read_part(stored, map_stripes::group_parity_place(group, stored.pages)).await?;

@@ -5,8 +5,8 @@ use crate::mapping::Mapping;
 use aster_ports::host::HostStatus;
 
 impl<M: Mapping> Checkpoint<M> {
-    /// Stores the map and names it in NVRAM as the drive's state, unless that is already so. Nothing else may
-    /// be in work.
+    /// Stores the map and names it in NVRAM as the drive's state, unless NVRAM says so already. Nothing else
+    /// may be in progress.
     pub(crate) async fn store_checkpoint(&self) -> HostStatus {
         if self.journal.root.is_as_shut_down() {
             // Refresh and levelling stop too. They may have begun to move data, which makes the stored map
@@ -16,8 +16,8 @@ impl<M: Mapping> Checkpoint<M> {
                 return HostStatus::Success;
             }
         }
-        // The next power-on would take the number of a new map for damage. It recovers from the older map and
-        // the log instead.
+        // The next power-on would mistake the number of a new map for damage. It recovers from the older map
+        // and the log instead.
         if self.journal.health.counters_exhausted() {
             return HostStatus::Success;
         }
@@ -41,8 +41,8 @@ impl<M: Mapping> Checkpoint<M> {
             Err(_) => HostStatus::WriteFault,
         }
     }
-    /// A shutdown that finds no room for another map keeps the older one, since only map and log record
-    /// trims. It journals every change since that map, so that the next power-on recovers from both.
+    /// A shutdown that finds no room for another map keeps the older one, since only the map and the log
+    /// record trims. It journals every change since that map, so that the next power-on recovers from both.
     #[cold]
     async fn end_without_map(&self) -> Result<(), HostStatus> {
         if !self.journal.log.has_room() {

@@ -11,7 +11,7 @@ use alloc::rc::Rc;
 use aster_ports::emmc::EmmcPort;
 use core::cell::Cell;
 
-/// What brings the drive's state to NAND and back.
+/// Brings the drive's state to NAND and back.
 pub(crate) struct Checkpoint<M: Mapping> {
     pub(super) generation: Cell<u64>,
     pub(super) copies: DirectoryCopies,
@@ -42,7 +42,7 @@ impl<M: Mapping> Checkpoint<M> {
             runtime: Rc::clone(mapping.journal.runtime()),
         }
     }
-    /// Of the newest stored map, or of the one that is being stored.
+    /// The generation of the newest stored map, or of the one that is being stored.
     pub(crate) fn generation(&self) -> &Cell<u64> {
         &self.generation
     }

@@ -1,15 +1,15 @@
 //! Storing the map and the block table on NAND, and reading them back.
 //!
-//! The pages of the block table come first, those of the map follow; pages of the map on which nothing is
-//! mapped are left out, and the table begins with a bit for each page of the map that is there. Pages of
-//! parity stand between them (see `map_stripes`). What is at place `i` stands in block `i mod n` of the `n`
-//! blocks that hold a stored map, so that the LUNs work side by side; where whole word lines are programmed,
-//! line `i`.
+//! The pages of the block table come first, then those of the map. Pages of the map without mapped units are
+//! left out: the table begins with a bit for each page of the map, which says whether it is there. Parity
+//! pages lie in between (see `map_stripes`). The page at place `i` lies in block `i mod n` of the `n` blocks
+//! that hold a stored map, so that the LUNs work in parallel. If whole word lines are programmed, this is
+//! true of line `i`.
 //!
 //! A map is stored while the drive serves the host, without waiting for operations in flight. So its pages
-//! are of different moments. That does no harm, since recovery replays the log from the moment at which the
-//! storing began. The stored map leaves out changes that aren't journaled yet. The log page that names the
-//! map lists stale pages, which recovery would otherwise take for newer ones.
+//! are snapshots of different moments. This does no harm, since recovery replays the log from the moment at
+//! which storing began. The stored map leaves out changes that aren't journaled yet. The log page that names
+//! the map lists stale pages, which recovery would otherwise mistake for newer ones.
 //!
 //! A stored map counts once a log page names it. Then the blocks of the map before it become ordinary blocks
 //! without valid pages, which garbage collection erases when it needs them.
@@ -35,8 +35,8 @@ use aster_codec::checksum::crc32c_of;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Upa};
 
-/// Times that storing the map is tried. A block that fails ends a try. Since the drive is lost without its
-/// map, there are enough tries for a medium on which half of the programs fail.
+/// Attempts at storing the map. A block that fails ends an attempt. Since the drive is lost without its map,
+/// there are enough attempts for a medium on which half of the programs fail.
 const STORE_ATTEMPTS: u32 = 64;
 
 /// Why a stored map could not be written.
@@ -48,13 +48,13 @@ enum StoreError {
 /// A map that is being stored.
 struct Storing {
     blocks: Vec<BlockIndex>,
-    // Pages of the map on which something is mapped.
+    // Pages of the map with mapped units.
     present: Vec<u32>,
-    // The next of them, as the mapping has it.
+    // The next of these pages, as encoded by the mapping.
     map_page: Vec<u8>,
-    // As far as its pages have been stored.
+    // The directory, as far as its pages have been stored.
     directory: Box<Directory>,
-    // Over the pages of content, one after the other.
+    // The checksum of the content so far, page after page.
     checksum: u32,
     // The parity of the stripe so far.
     parity: Vec<u8>,
@@ -62,7 +62,7 @@ struct Storing {
     group_parity: Vec<u8>,
 }
 
-/// Stores the map whenever it is due, for ever.
+/// Stores the map whenever it is due. Never ends.
 pub(crate) async fn run_checkpoints<M: Mapping>(checkpoint: Rc<Checkpoint<M>>) {
     loop {
         checkpoint.journal.due.checkpoint_due().await;
@@ -74,8 +74,8 @@ pub(crate) async fn run_checkpoints<M: Mapping>(checkpoint: Rc<Checkpoint<M>>) {
 }
 
 impl<M: Mapping> Checkpoint<M> {
-    /// Stores the map if that is still due, while the drive serves the host. If it can't and the log has run
-    /// out of room, the drive becomes read-only. False if there was no room for the map.
+    /// Stores the map if that is still due, while the drive serves the host. If that fails and the log has
+    /// run out of room, the drive becomes read-only. Returns false if there was no room for the map.
     pub(crate) async fn store_while_serving(&self) -> bool {
         self.journal.due.lock_storing().await;
         let stored = !self.journal.due.checkpoint_is_due() || self.store_map(false).await;
@@ -90,8 +90,8 @@ impl<M: Mapping> Checkpoint<M> {
         self.journal.due.unlock_storing();
         self.collector.look_for_rest();
     }
-    /// Stores the map. True if the next power-on finds it. A shutdown names it in NVRAM, so it needs no log
-    /// page.
+    /// Stores the map. Returns true if the next power-on finds it. A shutdown names the map in NVRAM, so it
+    /// needs no log page.
     pub(crate) async fn store_map(&self, shutdown: bool) -> bool {
         if !self.mapping.map().is_storable() {
             return false;
@@ -101,7 +101,8 @@ impl<M: Mapping> Checkpoint<M> {
             let replay_from = self.journal.due.checkpoint_begins();
             match self.store_once().await {
                 Ok(stored) => {
-                    // Asked for copies that are being programmed: garbage collection has their pages pinned.
+                    // Only called for copies that are being programmed: garbage collection has pinned their
+                    // pages.
                     let place_of = |page| self.mapping.place_of_pinned(page);
                     let mut commit = Commit {
                         map: stored.clone(),
@@ -110,8 +111,8 @@ impl<M: Mapping> Checkpoint<M> {
                         leaves_none: shutdown,
                         place_of: &place_of,
                     };
-                    // Runs of stale pages that don't fit one log page are written to others before it, and at
-                    // a shutdown entries, too.
+                    // Runs of stale pages that don't fit one log page go to other log pages before it. At a
+                    // shutdown the same is done with entries.
                     let committed = loop {
                         match self.journal.log_writer.write_log(Some(&mut commit)).await {
                             Written::Part => {}
@@ -128,7 +129,7 @@ impl<M: Mapping> Checkpoint<M> {
                     let before = self.journal.root.replace_stored_map(stored);
                     self.release_map_blocks(&before.blocks);
                     self.runtime.count(|s| s.checkpoints += 1);
-                    // A future of its own, so that those of all who store a map stay small.
+                    // Boxed, so that the futures of all tasks that store a map stay small.
                     Box::pin(self.write_copy(of)).await;
                     return true;
                 }
@@ -147,8 +148,8 @@ impl<M: Mapping> Checkpoint<M> {
         }
         false
     }
-    /// Erases the blocks without valid pages. Garbage collection doesn't do it here: it may be paused, and it
-    /// gives up on a LUN in which it has once found no room.
+    /// Erases the blocks without valid pages. Garbage collection can't do it here: it may be paused, and it
+    /// gives up on a LUN once it has found no room there.
     async fn erase_empty_blocks(&self) {
         self.erase_all(|blocks| blocks.map.take_old()).await;
         // The other blocks may hold trimmed data. The trims are journaled before they are erased.
@@ -248,8 +249,8 @@ impl<M: Mapping> Checkpoint<M> {
         let luns = self.runtime.geometry.total_luns();
         let mut new = Vec::with_capacity(wanted as usize);
         let start = (self.generation.get().wrapping_mul(u64::from(wanted)) % u64::from(luns)) as u32;
-        // A LUN that already holds its share of the older map's blocks gives more only if no other LUN can:
-        // it would give blocks that it needs for data.
+        // A LUN that already has its share of the older map's blocks gives more only if no other LUN can:
+        // these blocks are needed for data.
         for within_share in [true, false] {
             let (mut at, mut refused) = (start, 0);
             while (new.len() as u32) < wanted && refused < luns {
@@ -284,8 +285,8 @@ impl<M: Mapping> Checkpoint<M> {
         let places = map_stripes::places(pages) + self.group_parities(pages);
         places.div_ceil(u32::from(self.runtime.geometry.pages_per_block))
     }
-    /// The number of groups whose parity is stored: all for which the blocks set aside for a map have room. A
-    /// drive that was never written has nothing to lose, and stores none.
+    /// The number of groups whose parity is stored: as many as the blocks set aside for a map have room for.
+    /// A drive that was never written has nothing to lose and stores none.
     fn group_parities(&self, pages: u32) -> u32 {
         if self.blocks.sequence.last() == 0 {
             return 0;
@@ -301,7 +302,8 @@ impl<M: Mapping> Checkpoint<M> {
         let nth = page.checked_sub(self.journal.own.table_pages())?;
         Some(storing.present[nth as usize])
     }
-    // Parts come in the order of their places. One of the map has been put into `storing` just now.
+    // Parts come in the order of their places. If this one is a page of the map, its content is already in
+    // `storing`.
     fn encode_part(&self, storing: &mut Storing, part: StripePart, buffer: BufferId) {
         let mut dram = self.pages.dram().borrow_mut();
         let (content, oob) = dram.page_and_oob_mut(buffer);
@@ -336,7 +338,8 @@ impl<M: Mapping> Checkpoint<M> {
         OobRecord { kind: PageKind::Map, lpn, sequence, lost_sectors: 0, copy: 0 }
             .encode_as(self.runtime.units, oob);
     }
-    /// Makes a page of the map what the log knows: without changes that a loss of power could still undo.
+    /// Changes a page of the map back to what the log says, without changes that a loss of power could still
+    /// undo.
     fn undo_in_map(&self, page: u32, content: &mut [u8]) {
         let per_page = self.journal.own.entries_per_page();
         let first = page as usize * per_page;

@@ -7,8 +7,8 @@ use core::cell::Cell;
 #[derive(Default)]
 pub(super) struct HostActivity {
     pub(super) in_work: Cell<u32>,
-    /// Commands since power-on.
+    /// The number of commands since power-on.
     pub(super) taken: Cell<u64>,
-    /// Waiting for it to leave the drive alone.
+    /// Waits for the host to leave the drive alone.
     pub(super) rests: WaitCell,
 }

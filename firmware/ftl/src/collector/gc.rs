@@ -25,12 +25,12 @@ struct Move<P> {
 
 /// A unit on its way out of a victim.
 struct MovedUnit<P> {
-    // From the moment in which the unit has been read until the map has its new place.
+    // Held from the end of the read until the map has the unit's new place.
     pin: P,
     from: Upa,
-    // In the buffer.
+    // Its slot in the buffer.
     slot: u32,
-    // Of the copy; what it says is not known of a unit whose own record can't be read.
+    // The record of the copy. Its content is unknown if the unit's own record can't be read.
     record: UnitRecord,
     is_known: bool,
 }
@@ -42,7 +42,7 @@ enum MoveStage<P> {
 
 /// The result of one stage of a move.
 enum MoveResult<P> {
-    /// The move has ended: the page is stale, or stands in its new place.
+    /// The move has ended: the page is stale or has its new place.
     Over,
     /// The page has been read and is to be programmed as it is in its buffer; `attempt` counts the programs
     /// that have failed.
@@ -51,7 +51,7 @@ enum MoveResult<P> {
     Pack { units: Vec<MovedUnit<P>>, lost: Granules },
 }
 
-/// A page that waits for others to be programmed with it.
+/// A page that waits to be programmed together with others.
 struct Ready<P> {
     buffer: BufferId,
     units: Vec<MovedUnit<P>>,
@@ -70,22 +70,23 @@ struct Moves<P, R> {
     in_flight: VecDeque<Move<P>>,
     ready: VecDeque<Ready<P>>,
     packing: Option<Packing<P>>,
-    // Programs that complete the word lines of those in flight.
+    // Padding programs that complete the word lines of the pages in flight.
     padding: VecDeque<(Ppa, Tag)>,
     buffers: VecDeque<BufferId>,
-    // As many of them as reads leave free.
+    // How many free buffers reads must leave over.
     kept: usize,
-    // For a page of the map itself, of which one at a time is moved; none of a map that has none.
+    // The buffer for a page of the map itself, of which one at a time is moved. `None` if the map has no such
+    // pages.
     own: Option<BufferId>,
-    // For the changes of the map, while a victim is emptied.
+    // Room for the map changes, while a victim is being emptied.
     room: Option<R>,
-    // Empty lists, kept for their memory.
+    // Empty lists, kept to reuse their memory.
     lists: Vec<Vec<MovedUnit<P>>>,
     copies: Vec<(Lpn, Upa)>,
 }
 
 impl<P, R> Moves<P, R> {
-    /// Nothing is on its way.
+    /// Whether no move is in progress.
     fn is_at_rest(&self) -> bool {
         self.in_flight.is_empty()
             && self.ready.is_empty()
@@ -100,7 +101,7 @@ impl<P, R> Moves<P, R> {
             self.own = Some(buffer);
         }
     }
-    /// A buffer that was found to be free is in use.
+    /// Takes a buffer that was found to be free.
     fn take(&mut self, buffer: BufferId) {
         if self.own == Some(buffer) {
             self.own = None;
@@ -122,7 +123,7 @@ impl<P, R> Moves<P, R> {
 enum Reason {
     /// The LUN needs free blocks, or the block is failing.
     Room,
-    /// Wear levelling: other blocks are worn more.
+    /// Wear levelling: other blocks are more worn.
     Wear,
     /// Refresh: its data must be written again before they become unreadable.
     Refresh,
@@ -138,7 +139,7 @@ struct Victim {
 /// The LUN has no free page for a copy.
 struct NoRoom;
 
-/// Collects the garbage of one LUN, for ever.
+/// Collects the garbage of one LUN. Never ends.
 pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) {
     let depth = collector.runtime.config.buffers().gc_of_a_lun();
     let per_page = collector.runtime.units.per_page() as usize;
@@ -283,7 +284,7 @@ impl<M: Mapping> Collector<M> {
         let mut next = first.0;
         let end = first.0 + u32::from(self.runtime.geometry.pages_per_block);
         let mut result = Ok(());
-        // Nothing is left to be read of the victim: what comes now is of the next one.
+        // The victim has been read completely: pages that are read from now on belong to the next victim.
         let mut completes = false;
         let mut portion = 0;
         loop {
@@ -317,8 +318,8 @@ impl<M: Mapping> Collector<M> {
                 self.stop_packing(moves);
             }
             if moves.in_flight.is_empty() && !(moves.ready.is_empty() && moves.packing.is_none()) {
-                // Page and word line are completed with what the next victim holds. If there is none, slots
-                // stay empty, and padding completes the line.
+                // Pages of the next victim complete the page and the word line. If there is none, slots stay
+                // empty, and padding completes the line.
                 completes = true;
                 if result.is_err() || !self.begin_one_more(lun, moves).await {
                     self.end_packing(moves);
@@ -349,7 +350,7 @@ impl<M: Mapping> Collector<M> {
         }
         result
     }
-    /// Begins to read a page of the block that will be collected next. False if there is none.
+    /// Begins to read a page of the block that will be collected next. Returns false if there is none.
     async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> bool {
         let taken = |ppa| {
             let packed = moves.packing.iter().flat_map(|packing| &packing.units);
@@ -364,7 +365,7 @@ impl<M: Mapping> Collector<M> {
         moves.in_flight.push_back(Move { buffer, from, tag, stage: MoveStage::Reading });
         true
     }
-    /// Begins to program pages that have been read, as many as are programmed together.
+    /// Begins to program as many of the pages that have been read as are programmed together.
     async fn program_ready(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> Result<(), NoRoom> {
         let count = moves.ready.len().min(self.runtime.config.lines.at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
@@ -404,7 +405,7 @@ impl<M: Mapping> Collector<M> {
         moves.padding.extend(programs.padding());
         Ok(())
     }
-    /// What each slot of these pages copies, and from where; nowhere for a slot that is empty.
+    /// What each slot of these pages copies, and from where; [`Upa::NONE`] for an empty slot.
     fn note_copies<'u>(
         &self,
         copies: &mut Vec<(Lpn, Upa)>,
@@ -456,7 +457,7 @@ impl<M: Mapping> Collector<M> {
                 })
             }
             MoveStage::Programming { units, to, attempt } => {
-                // What the host has written or unmapped in the meantime is garbage where it was copied to.
+                // If the host has written or unmapped a unit in the meantime, its copy is garbage.
                 let counts = |unit: &&MovedUnit<M::Pin>| self.mapping.get(&unit.pin) == unit.from;
                 if let Some(programmed) = self.journal.writer.program_done(to, at.tag).await {
                     let moved = units.iter().filter(counts);
@@ -482,7 +483,7 @@ impl<M: Mapping> Collector<M> {
             }
         }
     }
-    /// The units of a page that was read which must be copied, with the records of their copies.
+    /// The units that must be copied out of a page that was read, with the records of their copies.
     async fn units_to_move(
         &self,
         page: Ppa,
@@ -504,7 +505,7 @@ impl<M: Mapping> Collector<M> {
             if !self.counts(from) {
                 continue;
             }
-            // On a damaged medium a record may name another logical unit than the map does. Then its data are
+            // On a damaged medium a record may name another logical unit than the map does. Then the data is
             // lost. This is rare enough to search the whole map.
             if owner.is_none() {
                 (named, owner) = (None, self.owner_by_map(from).await?);
@@ -518,8 +519,8 @@ impl<M: Mapping> Collector<M> {
         }
         Ok(())
     }
-    /// A page of one unit: it goes on in its buffer. Its record notes lost sectors, so that the damage stays
-    /// visible.
+    /// A page of one unit is programmed from the buffer that it was read into. Its record notes lost sectors,
+    /// so that the damage stays visible.
     fn page_to_move(
         &self,
         at: &Move<M::Pin>,
@@ -544,8 +545,8 @@ impl<M: Mapping> Collector<M> {
         }
         MoveResult::Program { units, attempt: 0 }
     }
-    /// A page of several units: one of which nothing is stale or lost goes on in its buffer, the units of
-    /// others are packed.
+    /// A page of several units. If none of them is stale or lost, it is programmed from the buffer that it
+    /// was read into. Otherwise its units are packed.
     fn page_to_pack(
         &self,
         at: &Move<M::Pin>,
@@ -573,8 +574,8 @@ impl<M: Mapping> Collector<M> {
         }
         MoveResult::Pack { units, lost }
     }
-    /// Copies units of a page that was read into the page that is being packed, and begins others as that is
-    /// full; but where that page is only to be completed, not beyond it.
+    /// Copies units of a page that was read into the page that is being packed, and begins another page
+    /// whenever that one is full. If a word line is only to be completed, it begins none beyond that line.
     fn pack(
         &self,
         moves: &mut Moves<M::Pin, M::Room>,
@@ -600,7 +601,7 @@ impl<M: Mapping> Collector<M> {
             packing.units.push(unit);
             if to + 1 == per_page {
                 self.end_packing(moves);
-                // What would begin another word line stays where it is.
+                // Units that would begin another word line stay where they are.
                 if only_this && moves.ready.len() >= at_once {
                     break;
                 }
@@ -609,14 +610,14 @@ impl<M: Mapping> Collector<M> {
         moves.give(from, self.data_buffers());
         moves.keep(units);
     }
-    /// What has been packed is to be programmed.
+    /// Hands over the packed page to be programmed.
     fn end_packing(&self, moves: &mut Moves<M::Pin, M::Room>) {
         if let Some(Packing { buffer, units, lost }) = moves.packing.take() {
             self.put_packed(buffer, &units, lost);
             moves.ready.push_back(Ready { buffer, units, attempt: 0 });
         }
     }
-    /// What has been packed stays where it was.
+    /// Drops the packed page: its units stay where they were.
     fn stop_packing(&self, moves: &mut Moves<M::Pin, M::Room>) {
         if let Some(Packing { buffer, units, .. }) = moves.packing.take() {
             moves.give(buffer, self.data_buffers());
@@ -629,7 +630,7 @@ impl<M: Mapping> Collector<M> {
         let records = units.iter().map(|unit| (unit.slot, unit.record));
         pages.put_units(buffer, pages.sectors_of(lost), records);
     }
-    /// The buffer for pages of the map itself, which keep their bytes whatever is kept of data.
+    /// The buffer for pages of the map itself, which are kept as bytes no matter how data is kept.
     fn own_buffer(&self, lun: LunIndex) -> Option<BufferId> {
         let buffer = self.runtime.config.buffers().own_gc(lun)?;
         Some(self.pages.dram().borrow().metadata_buffer(buffer))
@@ -637,13 +638,13 @@ impl<M: Mapping> Collector<M> {
     fn data_buffers(&self) -> u32 {
         self.pages.dram().borrow().data_buffers()
     }
-    /// Room in the map for what a victim holds, and for the pages of others that complete its word lines.
+    /// Room in the map for the units of a victim, and for pages of other blocks that complete its word lines.
     async fn room_for(&self, lun: LunIndex, victim: BlockIndex) -> Result<M::Room, NoMapRoom> {
         let valid = self.blocks.table().valid.in_block(victim);
         let others = (self.runtime.units.per_page() + 1) * PAGES_PER_WORD_LINE_MAX as u32;
         self.mapping.room_to_collect(lun, valid + others).await
     }
-    /// The buffer that a page is read into; where pages are packed, one is left for that.
+    /// The buffer that a page is read into. If pages are packed, leaves one buffer for that.
     fn buffer_to_read(&self, moves: &Moves<M::Pin, M::Room>, page: Ppa) -> Option<BufferId> {
         if self.mapping.is_own(page) {
             return moves.own;
@@ -673,15 +674,15 @@ impl<M: Mapping> Collector<M> {
     pub(super) fn is_wanted(&self, from: Ppa) -> bool {
         self.blocks.table().durability.counts_in(from)
     }
-    /// Waits until no loss of power can undo the programs that have replaced pages of a block. A page of the
-    /// next victim, or padding, completes a word line that garbage collection itself has begun.
+    /// Waits until no loss of power can undo the programs that have replaced pages of a block. If garbage
+    /// collection has begun a word line itself, a page of the next victim or padding completes it.
     async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves<M::Pin, M::Room>) {
         while self.blocks.table().valid.in_block(victim) > 0 {
             let begun = self.is_line_begun(lun, Stream::Gc);
             if !begun && self.collects_ahead.get() && self.is_line_begun(lun, Stream::Host) {
                 self.journal.writer.pad_line(lun, Stream::Host).await;
             } else if !begun && self.is_line_begun(lun, Stream::Mapping) {
-                // Another translation page may never come.
+                // There may never be another translation page.
                 self.journal.writer.pad_line(lun, Stream::Mapping).await;
             } else if !begun {
                 self.blocks.wait_durable(lun).await;
@@ -690,7 +691,7 @@ impl<M: Mapping> Collector<M> {
             }
         }
     }
-    /// Moves one page out of the block that will be collected next. False if no page can be moved.
+    /// Moves one page out of the block that will be collected next. Returns false if no page can be moved.
     async fn copy_one(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> bool {
         let from = self.blocks.table().page_to_copy(lun, |_| false);
         let buffer = from.and_then(|from| match self.mapping.is_own(from) {
@@ -743,7 +744,7 @@ impl<M: Mapping> Collector<M> {
         }
     }
     /// Collects until each LUN has more than `free` free blocks, or until collecting gains nothing. Nothing
-    /// else may be in work.
+    /// else may be in progress.
     pub(crate) async fn collect_ahead(&self, free: u32) {
         self.gc_free_blocks.set(free.max(self.runtime.config.collects_at()));
         // Garbage collection that waits for a word line of the host has to complete it now.

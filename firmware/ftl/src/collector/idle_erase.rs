@@ -1,9 +1,9 @@
-//! Erasing, while the host leaves the drive alone, what holds nothing any more.
+//! Erasing blocks without valid data while the host leaves the drive alone.
 //!
 //! A closed block whose last page was trimmed, overwritten or moved away costs nothing to erase. Garbage
-//! collection does that when it needs room; a host that then writes waits for the erase, and what lay there
-//! stays on the media until then. So such blocks are erased ahead: one a LUN at a time, after a pause in
-//! which no command came or was in work. A drive without such a block sleeps.
+//! collection does that when it needs room, but then a write of the host waits for the erase, and the old
+//! data stays on the media until then. So such blocks are erased ahead of need: one per LUN at a time, after
+//! a pause in which no command arrived or was in progress. A drive without such a block sleeps.
 
 use crate::collector::state::Collector;
 use crate::mapping::Mapping;
@@ -11,7 +11,7 @@ use alloc::rc::Rc;
 use aster_parties::DriveState;
 use aster_units::{Duration, LunIndex};
 
-/// Has empty blocks erased for ever.
+/// Has empty blocks erased. Never ends.
 pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
     loop {
         collector
@@ -25,9 +25,9 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
             collector.runtime.exec().sleep(gap).await;
         }
         if collector.may_erase_ahead() && collector.runtime.stats().commands == commands {
-            // One log page for all of them, not one for each as it is erased.
+            // One log page for all blocks, instead of one for each erase.
             let logged = collector.journal.due.log_trims().await;
-            // That may have taken a while.
+            // The wait for the log may have taken a while.
             if logged.is_ok() && collector.may_erase_ahead() {
                 collector.begin_to_erase_ahead();
             }
@@ -36,7 +36,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
 }
 
 impl<M: Mapping> Collector<M> {
-    /// Some block may hold nothing any more, and nothing else is going on.
+    /// Whether some block may be empty and nothing else is going on.
     fn may_erase_ahead(&self) -> bool {
         self.blocks.table().candidates.may_be_emptied()
             && self.runtime.state() == DriveState::Ready
@@ -45,7 +45,8 @@ impl<M: Mapping> Collector<M> {
             && self.gc_active.get() == 0
             && self.commands_in_work() == 0
     }
-    /// Has each LUN erase one empty block, if it has any. The end of that erase looks for the next.
+    /// Has each LUN erase one empty block, if it has any. When that erase ends, the LUN looks for the next
+    /// block.
     fn begin_to_erase_ahead(&self) {
         self.blocks.table().candidates.forget_emptied();
         for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
@@ -55,7 +56,7 @@ impl<M: Mapping> Collector<M> {
             }
         }
     }
-    /// The LUN's garbage collection has done with a block.
+    /// The LUN's garbage collection has finished with a block.
     pub(crate) fn look_for_empty(&self, lun: LunIndex) {
         {
             let blocks = self.blocks.table();

@@ -1,13 +1,13 @@
-//! How far the scan has come with the stored map and the log, and how bad they were.
+//! How far the scan has got with the stored map and the log, and how many wrong bits it found.
 
 use aster_parties::Refresh;
 
 /// A round through the pages of stored map and log.
 #[derive(Default)]
 pub(crate) struct MetadataRound {
-    // Pages read in this round; none where the scan is among the data.
+    // Pages read in this round; `None` while the scan reads data.
     at: Option<u32>,
-    // Times that the map was stored anew for wrong bits without a round that found fewer, and whether this
+    // How often the map was stored anew for wrong bits with no better round in between, and whether this
     // round found as many.
     moves: u8,
     fades: bool,
@@ -22,18 +22,18 @@ impl MetadataRound {
     pub(crate) fn at(&self) -> Option<u32> {
         self.at
     }
-    /// There was such a page, or the round is over.
+    /// Goes on to the next page, or ends the round if there was no such page.
     pub(crate) fn go_on(&mut self, there: bool) {
         self.at = self.at.filter(|_| there).map(|at| at + 1);
         if !there && !self.fades {
             self.moves = 0;
         }
     }
-    /// The map is stored anew: what comes behind in this round is of no interest.
+    /// Ends the round: the map is stored anew, so the remaining pages don't matter.
     pub(crate) fn break_off(&mut self) {
         self.at = None;
     }
-    /// The worst code word of a page had so many wrong bits. True when the map should be stored anew for
+    /// The worst code word of a page had `bits` wrong bits. Returns true if the map should be stored anew for
     /// that.
     pub(crate) fn is_faded(&mut self, bits: u8, refresh: Refresh) -> bool {
         self.fades |= refresh.is_faded(bits);
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(round.at(), None);
     }
 
-    /// Else a map on worn cells would be stored for ever.
+    /// Otherwise a map on worn cells would be stored again and again.
     #[test]
     fn each_storing_of_the_map_for_wrong_bits_halves_what_is_left_for_the_next() {
         let mut round = MetadataRound::default();

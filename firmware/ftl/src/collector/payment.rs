@@ -1,4 +1,4 @@
-//! Copies in the host's pace.
+//! Copies at the host's pace.
 
 use crate::collector::state::Collector;
 use crate::mapping::Mapping;
@@ -22,7 +22,7 @@ impl<M: Mapping> Collector<M> {
         self.blocks.pacing.paid(lun, portion, || self.is_pressed(lun)).await;
         portion
     }
-    /// Somebody waits for what collection gains, or holds.
+    /// Whether somebody waits for what collection gains, or for what it holds.
     fn is_pressed(&self, lun: LunIndex) -> bool {
         let blocks = &self.blocks;
         blocks.collection.is_paused()

@@ -1,4 +1,4 @@
-//! What becomes of a victim that holds nothing that counts any more: it is erased, or retired.
+//! A victim without valid data is erased or retired.
 
 use crate::collector::state::Collector;
 use crate::mapping::Mapping;

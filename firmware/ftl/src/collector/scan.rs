@@ -1,8 +1,8 @@
-//! Looking for data that fades: by what every read finds, and by a scan that reads what nobody else does.
+//! Looking for data that fades: every read is checked, and a scan reads what nobody else does.
 //!
-//! The scan takes a page of each LUN in turn, at an interval that the configuration gives, and reads those
-//! that count. What has too many wrong bits is written anew by garbage collection, while it can still be
-//! corrected. Once it is through, it reads the stored map and the log behind that (`scan_metadata`).
+//! The scan visits a page of each LUN in turn, at a configured interval, and reads those that hold valid
+//! data. Garbage collection rewrites pages with too many wrong bits while they can still be corrected. After
+//! the data the scan reads the stored map and the log (`scan_metadata`).
 
 use crate::collector::state::Collector;
 use crate::mapping::Mapping;
@@ -11,14 +11,14 @@ use alloc::rc::Rc;
 use aster_parties::DriveState;
 use aster_units::{BufferId, Duration, LunIndex, Ppa};
 
-/// Pages that hold nothing which one turn of the scan passes over at most.
+/// The most pages without valid data that one turn of the scan skips.
 const PASSED_OVER_MAX: u32 = 4096;
 
-/// A drive with commands in work in which nothing else has happened for so long stands still: no operation
-/// takes a second. The scan waits then as well, so that whoever runs the drive finds it out.
+/// A drive with commands in progress is stuck if nothing but the scan has happened for this long: no
+/// operation takes a second. The scan then stops too, so that whoever runs the drive notices.
 const STANDSTILL: Duration = Duration::from_millis(1000);
 
-/// Scans for ever.
+/// Scans. Never ends.
 pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
     let interval = collector.runtime.config.care.scan_interval;
     if interval == Duration::ZERO {
@@ -39,7 +39,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
                 .await;
             continue;
         }
-        // A drive that takes no writes can't help what it finds, and one that was shut down stays as it is.
+        // A read-only drive can't repair what it finds, and one that was shut down must stay as it is.
         if collector.runtime.state() == DriveState::Ready && !collector.blocks.collection.is_shut_down() {
             match collector.next_metadata_to_scan() {
                 Some(page) => collector.scan_metadata(page).await,
@@ -50,7 +50,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
 }
 
 impl<M: Mapping> Collector<M> {
-    /// Grows with whatever the drive does but for the scan.
+    /// A count that grows with everything the drive does, except the scan.
     fn work_done(&self) -> u64 {
         let s = self.runtime.stats();
         let operations = s.flash_reads.total() - s.flash_reads.scan + s.flash_programs.total();

@@ -1,9 +1,9 @@
 //! Looking after the stored map and the log, which nobody else reads between two power-ons.
 //!
-//! Each round of the scan ends with all pages of the stored map, and of the log as far as recovery needs it.
-//! One that fades, or can't be read, has the map stored anew: that replaces all of them. Where new ones are
-//! as bad, since the cells are worn, they must lose half of what is left to the limit before that is done
-//! again, as for data (`blocks::refreshing`).
+//! Each round of the scan ends with all pages of the stored map, and those pages of the log that recovery
+//! needs. If one of them fades or can't be read, the map is stored anew, which replaces all of them. If the
+//! new pages are as bad because the cells are worn, they must lose half of the remaining margin to the limit
+//! before the map is stored again, as with data (`space::refresh`).
 
 use crate::collector::state::Collector;
 use crate::journal::map_stripes::{self, part_at};
@@ -30,7 +30,7 @@ impl<M: Mapping> Collector<M> {
         page
     }
     fn metadata_page(&self, nth: u32) -> Option<MetadataPage> {
-        // While another map is being stored nobody knows which pages count.
+        // While another map is being stored, it is unknown which pages count.
         if self.journal.due.is_storing() {
             return None;
         }
@@ -81,8 +81,7 @@ impl<M: Mapping> Collector<M> {
             self.journal.own.is_part(stored, part_at(place, stored.pages), outcome, buffer)
         })
     }
-    // Lines before those that recovery needs are read as well where it is not known which they are, and
-    // harmless.
+    // If it is unknown which lines recovery needs, earlier lines are read as well. That does no harm.
     fn is_log_page(&self, outcome: &Outcome, buffer: BufferId) -> bool {
         self.journal.own.log_page_in(outcome, buffer).is_some()
     }

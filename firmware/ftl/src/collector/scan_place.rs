@@ -7,9 +7,9 @@ use core::cell::{Cell, RefCell};
 /// What the scan looks at next.
 #[derive(Default)]
 pub(super) struct ScanPlace {
-    /// The page of data, all LUNs in turn.
+    /// The number of the page of data, counted over all LUNs in turn.
     pub(super) at: Cell<u32>,
     pub(super) metadata: RefCell<MetadataRound>,
-    /// A scan that stands still with the drive.
+    /// Wakes a scan that has stopped because the drive is stuck.
     pub(super) waiter: WaitCell,
 }

@@ -12,17 +12,17 @@ use alloc::rc::Rc;
 use aster_exec::WaitCell;
 use core::cell::Cell;
 
-/// What moves data and erases blocks without the host's asking for it.
+/// Moves data and erases blocks without being asked by the host.
 pub(crate) struct Collector<M: Mapping> {
     pub(super) scan: ScanPlace,
     // Free blocks of a LUN at which it collects; more than configured while room for the stored map is made.
     pub(super) gc_free_blocks: Cell<u32>,
     pub(super) gc_active: Cell<u32>,
-    // Asked whenever a LUN has ended with a victim.
+    // Woken whenever a LUN has finished a victim.
     pub(super) idle: Rc<WaitCell>,
-    // Room is being made before a shutdown: the host programs nothing that would complete a word line.
+    // Room is being made for a shutdown: the host programs nothing that would complete a word line.
     pub(super) collects_ahead: Cell<bool>,
-    // The LUNs whose garbage collection may erase a block that holds nothing, although none needs the room.
+    // The LUNs whose garbage collection may erase an empty block although nobody needs the room.
     pub(super) erases_ahead: Box<[Cell<bool>]>,
     pub(super) host_activity: HostActivity,
     pub(super) mapping: Rc<Mapped<M>>,
@@ -57,7 +57,8 @@ impl<M: Mapping> Collector<M> {
         }
     }
 
-    /// Waits until `done`, which is asked whenever a LUN's garbage collection has ended with a victim.
+    /// Waits until `done` returns `Some`. It is called whenever a LUN's garbage collection has finished a
+    /// victim.
     pub(super) async fn collection_ended(&self, done: impl FnMut() -> Option<()>) {
         self.idle.wait(self.runtime.exec(), done).await;
     }
@@ -71,8 +72,8 @@ impl<M: Mapping> Collector<M> {
         taken.set(taken.get() + 1);
         self.scan.waiter.wake(self.runtime.exec());
     }
-    /// A command has been completed; `look` wakes who else waits for that. What waits for the host to leave
-    /// the drive alone comes after that.
+    /// A command has been completed. First `look` wakes other tasks that wait for this, then come those that
+    /// wait for the host to leave the drive alone.
     pub(crate) fn command_ends(&self, look: impl FnOnce()) {
         let in_work = &self.host_activity.in_work;
         assert!(in_work.get() > 0, "a command ends that has not begun");

@@ -1,8 +1,8 @@
 //! What a loss of power could undo, and when it no longer can.
 //!
 //! A page is safe once its whole word line is programmed, or its block takes no more programs (see
-//! [`UnsafePrograms`]). What it replaces becomes stale then, and the change waits for a log page. Moves that
-//! garbage collection makes wait longer: until their block is empty.
+//! [`UnsafePrograms`]). Then the data that it replaces becomes stale, and the change waits for a log page.
+//! Moves made by garbage collection wait longer: until their block is empty.
 
 use crate::durability::outbox::{LogEntry, Outbox};
 use crate::durability::unsafe_programs::{Change, DurableChange, Safety, UnsafePrograms};
@@ -19,10 +19,10 @@ use aster_units::{Lpn, LunIndex, Ppa, Upa};
 use core::cell::{Cell, RefCell};
 use core::ops::Range;
 
-/// Units of a run of stale ones at most: a log page has 16 bits for their number.
+/// The most units in a run of stale ones: a log page has 16 bits for their number.
 const STALE_RUN_MAX: u32 = u16::MAX as u32;
 
-/// Programs of a LUN that are not safe yet, for which there is room from the beginning.
+/// The number of unsafe programs of a LUN for which memory is taken at the start.
 const UNSAFE_EXPECTED: usize = 64;
 
 /// The changes that a loss of power could undo.
@@ -34,15 +34,15 @@ pub(crate) struct Durability {
     outbox: Rc<Outbox>,
     depth: usize,
     programs: RefCell<UnsafePrograms>,
-    // Of each LUN: moves out of the block that garbage collection is emptying.
+    // Per LUN: moves out of the block that garbage collection is emptying.
     deferred: Box<[RefCell<Vec<DeferredMove>>]>,
     // Blocks that were collected and aren't erased yet, and the last log entry about each.
     collected: RefCell<Vec<(BlockIndex, u64)>>,
-    // Changes on their way into the log; kept for its memory.
+    // Changes that are about to be logged; kept to reuse its memory.
     durable: Cell<Vec<DurableChange>>,
 }
 
-/// A page that was moved out of a block which is being collected: not journaled before the block is empty.
+/// A move out of a block that is being collected. It is journaled only once the block is empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct DeferredMove {
     change: Change,
@@ -59,8 +59,8 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Durability {
-    /// Of a drive with so many workers, which is what host and garbage collection have in flight in a LUN;
-    /// as many word lines wait to be completed.
+    /// `workers` is the number of programs that the host and garbage collection have in flight in a LUN; as
+    /// many word lines may wait to be completed.
     pub(crate) fn new(layout: BlockLayout, workers: usize, of: Parts<'_>) -> Self {
         let depth = workers.min(UNSAFE_EXPECTED);
         let units = layout.units_per_block() as usize;
@@ -82,7 +82,7 @@ impl Durability {
         self.deferred.iter().for_each(|moves| moves.borrow_mut().clear());
         self.collected.borrow_mut().clear();
     }
-    /// The pages of a word line, and whether no program comes to it any more.
+    /// The pages of a word line, and whether it gets no further program.
     fn line_of(&self, ppa: Ppa) -> (Range<u32>, bool) {
         let (line, block) = (self.layout.line_of(ppa), self.layout.block_of(ppa));
         let next = match self.states.of(block) {
@@ -98,7 +98,8 @@ impl Durability {
 
     // ---- programs ----
 
-    /// A program begins that `by` makes; where it copies, `copies` says of each slot what, and from where.
+    /// A program of stream `by` begins. If it makes copies, `copies` has for each slot the logical page and
+    /// the place that it comes from.
     #[inline]
     pub(crate) fn program_begins(&self, ppa: Ppa, by: Stream, copies: &[(Lpn, Upa)]) {
         self.programs.borrow_mut().begin(self.layout.lun_of_page(ppa), ppa, by, copies);
@@ -108,8 +109,8 @@ impl Durability {
     pub(crate) fn program_ends(&self, ppa: Ppa) {
         self.programs.borrow_mut().end(self.layout.lun_of_page(ppa), ppa);
     }
-    /// The logical page `lpn` has come from `from` to `to`, whose program has ended. What it was before stays
-    /// valid until that can't be undone.
+    /// The logical page `lpn` has moved from `from` to `to`, whose program has ended. The old version stays
+    /// valid until the move can't be undone any more.
     #[inline]
     pub(crate) fn moved(&self, change: Change) {
         debug_assert!(change.to.is_some() && change.to != change.from, "a unit moves to another place");
@@ -123,8 +124,8 @@ impl Durability {
         self.forget_deferred(lun, lpn);
         self.outbox.push(LogEntry::Trim { first: lpn, count: 1, sequence });
     }
-    /// A program of the word line of `ppa` has ended. When no loss of power can undo the line's pages any
-    /// more, what they replace becomes stale, and the changes are journaled. True then.
+    /// A program of the word line of `ppa` has ended. Once no loss of power can undo the line's pages any
+    /// more, the data that they replace becomes stale, and the changes are journaled. Returns true then.
     #[inline]
     pub(crate) fn line_durable(&self, ppa: Ppa) -> bool {
         let lun = self.layout.lun_of_page(ppa);
@@ -171,22 +172,22 @@ impl Durability {
 
     // ---- what is to be copied ----
 
-    /// Whether a unit is to be copied before its block is erased: it is valid, and not only for the case that
-    /// what replaces it is undone.
+    /// Whether a unit must be copied before its block is erased: it is valid, and not only as a fallback for
+    /// a replacement that isn't safe yet.
     #[inline]
     pub(crate) fn counts(&self, at: Upa) -> bool {
         self.valid.is_valid(at) && !self.programs.borrow().is_replaced(at)
     }
-    /// Whether any unit of a page is.
+    /// Whether any unit of a page must be copied before its block is erased.
     pub(crate) fn counts_in(&self, page: Ppa) -> bool {
         let shape = self.layout.shape();
         (0..shape.per_page()).any(|slot| self.counts(shape.at(page, slot)))
     }
-    /// The page of a block with the most units that still count, the first of several, of those that are not
-    /// `taken`.
+    /// The page of a block with the most units that still count, among the pages that are not `taken`; of
+    /// several, the first.
     ///
-    /// Whoever programs it alone leaves as many slots empty as it has stale units, so that completing a word
-    /// line costs no more than a page's share of what the next victim gains.
+    /// If this page is programmed alone, as many slots stay empty as it has stale units. So completing a word
+    /// line costs no more than a page's share of the room that the next victim gains.
     pub(crate) fn fullest_page(&self, block: BlockIndex, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
         let shape = self.layout.shape();
         let mut most = (0, None);
@@ -204,17 +205,17 @@ impl Durability {
 
     // ---- moves of garbage collection ----
 
-    /// A logical page has moved on, or was unmapped: where garbage collection has copied it to needn't be
-    /// journaled.
+    /// A logical page has moved on or was unmapped: its copy by garbage collection needn't be journaled any
+    /// more.
     fn forget_deferred(&self, lun: LunIndex, lpn: Lpn) {
         let mut deferred = self.deferred[lun.index()].borrow_mut();
         if let Some(at) = deferred.iter().position(|deferred| deferred.change.lpn == lpn) {
             deferred.swap_remove(at);
         }
     }
-    /// A block has been collected: only now the moves of its pages are journaled. A loss of power before
-    /// finds all of them where they were, and the copies stale. So there is always a block that can be erased
-    /// to copy to.
+    /// A block has been collected: only now are the moves of its pages journaled. After an earlier loss of
+    /// power all pages are still in their old places, and the copies are stale. So there is always a block
+    /// that can be erased to make room for copies.
     pub(crate) fn journal_moves(&self, block: BlockIndex) {
         let lun = self.layout.lun_of(block);
         if !self.deferred[lun.index()].borrow().is_empty() {
@@ -230,7 +231,7 @@ impl Durability {
             self.outbox.push(LogEntry::Map { lpn: change.lpn, at: change.to });
         }
     }
-    /// Blocks that were collected and not erased since, as long as not all of their moves are in the log.
+    /// Blocks that have been collected but not erased, and whose moves are not all in the log yet.
     pub(crate) fn collected(&self) -> Vec<BlockIndex> {
         self.collected.borrow().iter().map(|&(block, _)| block).collect()
     }
@@ -243,10 +244,10 @@ impl Durability {
         self.collected.borrow_mut().retain(|&(emptied, _)| emptied != block);
     }
 
-    // ---- what a log page, or a stored map, says of them ----
+    // ---- what a log page, or a stored map, says about them ----
 
-    /// The changes of logical units in `units` that aren't journaled, of any LUN, latest first. Undone in
-    /// this order they lead to what the log says.
+    /// The changes of logical units in `units` that aren't journaled, of all LUNs, latest first. Undoing them
+    /// in this order leads to the state that the log describes.
     pub(crate) fn to_undo(&self, units: Range<u32>) -> Vec<(Lpn, Upa)> {
         let programs = self.programs.borrow();
         let mut changes = Vec::with_capacity(self.deferred_moves() + programs.units());
@@ -262,16 +263,17 @@ impl Durability {
     fn deferred_moves(&self) -> usize {
         self.deferred.iter().map(|moves| moves.borrow().len()).sum()
     }
-    /// Runs of units in `ranges`, from `first` on, that hold nothing which counts, and won't: what was
-    /// unmapped or replaced, and copies in work of it. `mapped` says where a logical page is. Recovery, which
-    /// finds them, could not know: the map that is being stored has what the log said of them.
+    /// Runs of units in `ranges`, from `first` on, that don't count and never will: units that were unmapped
+    /// or replaced, and copies of them in progress. `mapped` says where a logical page is. Recovery finds
+    /// these units but couldn't know that they are stale, since the map that is being stored has the state
+    /// that the log describes.
     ///
-    /// Recovery passes over them for whatever the log says up to this page, so one may be listed only if
-    /// nobody misses it there: an earlier page has said that the logical page lies on it, or never will.
-    /// Where the entry that says so is still to be written, the logical page may have been flushed on it and
-    /// trimmed since, and the trim be written later yet, or not before the power goes: the map has the
-    /// version before then. Such a page need not be listed either, as what voids it comes after its entry,
-    /// and recovery replays that.
+    /// Recovery ignores listed units in everything that the log says up to this page. So a unit may be listed
+    /// only if its log entry is in an earlier page or will never be written. Otherwise its entry is still
+    /// pending: the logical page may have been flushed there and trimmed since. The trim is logged after that
+    /// entry, or never if the power goes before. If the unit were listed, recovery would then fall back to
+    /// the older version in the map. Such a unit need not be listed either: the entry that voids it follows
+    /// its own, and recovery replays both.
     pub(crate) fn stale_runs(
         &self,
         ranges: &[(BlockIndex, u32)],
@@ -282,7 +284,7 @@ impl Durability {
         let mut live = Vec::with_capacity(self.deferred_moves() + programs.units());
         let mut stale = Vec::with_capacity(programs.units());
         for (lun, deferred) in (0..).map(LunIndex).zip(&self.deferred) {
-            // What the log still has as the place of a page, and what may become it.
+            // Places that the log still has for a page, and places that may become a page's.
             live.extend(deferred.borrow().iter().map(|deferred| deferred.change.from));
             for (at, copy_of) in programs.in_flight(lun) {
                 let is_stale = copy_of.is_some_and(|(lpn, from)| mapped(lpn) != from);
@@ -325,12 +327,13 @@ impl Durability {
         }
         runs
     }
-    /// The blocks with pages that no log entry has, and the first such page of each: open blocks, blocks with
-    /// unsafe pages, and blocks of the entries in `unlogged`.
+    /// The blocks with pages that no log entry mentions, and the first such page of each: open blocks, blocks
+    /// with unsafe pages, and the blocks of the entries in `unlogged`.
     pub(crate) fn ranges<'a>(&self, unlogged: impl Iterator<Item = &'a LogEntry>) -> Vec<(BlockIndex, u32)> {
         let mut ranges: BTreeMap<u32, u32> = BTreeMap::new();
         let mut note = |block: BlockIndex, page: u32| {
-            // Entries about a block that was erased since are superseded. A log page lists free blocks apart.
+            // Entries about a block that has been erased since are superseded. A log page lists free blocks
+            // separately.
             if self.states.of(block) == BlockState::Free {
                 return;
             }
@@ -358,7 +361,7 @@ impl Durability {
                     let page = layout.shape().page_of(at);
                     note(layout.block_of(page), layout.page_in_block(page));
                 }
-                // Nothing of a stored map counts before a log page names the map.
+                // A stored map doesn't count before a log page names it.
                 LogEntry::Opened(block) if self.states.of(block) == BlockState::Map => {}
                 LogEntry::Opened(block) => note(block, 0),
                 LogEntry::Trim { .. } | LogEntry::Erased { .. } | LogEntry::Retired(_) => {}

@@ -1,4 +1,4 @@
-//! What a loss of power could still undo, and what the log has yet to say.
+//! What a loss of power could still undo, and what has yet to be logged.
 
 pub(crate) mod lines;
 pub(crate) mod moves;

@@ -3,20 +3,21 @@
 use crate::terms::sizes::MOVE_BYTES_MAX;
 use aster_units::{Lpn, Upa};
 
-/// Tracks of physical units, a LUN each or several; a page's entries remember the last move on each.
+/// Physical units are divided into tracks of one or several LUNs. While a log page is coded, the last move on
+/// each track is remembered.
 const TRACKS: usize = 256;
-/// Distances of places below this stand in an entry's first byte.
+/// Distances between places that are below this fit an entry's first byte.
 pub(crate) const NEAR: u32 = 0x80;
 
-/// What the moves so far let expect of the next one. Data come mostly in sequence, and go into each LUN page
-/// after page. So a move is coded by how it differs from what is expected.
+/// Predicts the next move from those so far. Data is mostly written in sequence, and each LUN is filled page
+/// after page. So a move is coded as its difference from the prediction.
 pub(crate) struct Context {
     track_units: u32,
     lpn: u32,
     tracks: [Track; TRACKS],
 }
 
-/// The last move on a track, and how far its logical unit is from the one before.
+/// The last move on a track, and the distance of its logical unit from the one before.
 #[derive(Clone, Copy, Default)]
 struct Track {
     lpn: u32,
@@ -27,13 +28,13 @@ struct Track {
 /// How a move is coded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Coding {
-    /// To the next place of the track, and the logical unit as far from the last one there as that from the
-    /// one before.
+    /// To the next place of the track. The logical unit is as far from the track's last one as that was from
+    /// the one before.
     Expected { track: u8 },
-    /// To a place of the track not far from the last one there, below [`NEAR`]; `lpn` is the distance from
-    /// the logical unit of the last move.
+    /// To a place at a distance below [`NEAR`] from the track's last one; `lpn` is the distance from the
+    /// logical unit of the last move.
     Near { track: u8, lpn: u32, at: u8 },
-    /// The same of any distance.
+    /// As [`Coding::Near`], at any distance.
     Far { track: u8, lpn: u32, at: u32 },
     /// In full.
     Full,
@@ -51,7 +52,7 @@ impl Coding {
 }
 
 impl Context {
-    /// No move yet, of a drive with so many units in each LUN.
+    /// A context without moves. The drive has `track_units` units in each LUN.
     pub(crate) fn new(track_units: u32) -> Context {
         Context { track_units, lpn: 0, tracks: [Track::default(); TRACKS] }
     }
@@ -66,7 +67,7 @@ impl Context {
         *last = Track { lpn: lpn.0, step: lpn.0.wrapping_sub(last.lpn), at: at.0 };
         self.lpn = lpn.0;
     }
-    /// Codes a move in as few bytes as it takes.
+    /// Codes a move in as few bytes as possible.
     pub(crate) fn encode(&mut self, lpn: Lpn, at: Upa) -> Coding {
         let on = self.track(at);
         let track = on as u8;
@@ -105,7 +106,8 @@ impl Context {
     }
 }
 
-/// How far it is, in either direction, small numbers for what is near. The numbers are a ring.
+/// The distance between two numbers in either direction, modulo 2^32, coded so that short distances are
+/// small.
 fn distance(from: u32, to: u32) -> u32 {
     let apart = to.wrapping_sub(from);
     (apart << 1) ^ (apart >> 31).wrapping_neg()

@@ -1,4 +1,4 @@
-//! Changes that the log must say, and has not yet.
+//! Changes that have yet to be logged.
 
 use crate::durability::moves::Context;
 use crate::terms::block::BlockIndex;
@@ -11,18 +11,19 @@ use core::cell::RefCell;
 pub(crate) enum LogEntry {
     /// A logical unit lies here now.
     Map { lpn: Lpn, at: Upa },
-    /// Logical units are unmapped; what was written with this sequence number or before is stale.
+    /// Logical units are unmapped. Versions with this sequence number or a lower one are stale.
     Trim { first: Lpn, count: u32, sequence: u64 },
-    /// A free block was taken to be written.
+    /// A free block was opened.
     Opened(BlockIndex),
-    /// A block was erased, and how often so far: the entry may be replayed over a table that has it already.
+    /// A block was erased, and how often so far. It is a count since the entry may be replayed over a table
+    /// that has this erase already.
     Erased { block: BlockIndex, erases: u32 },
     /// A block has gone bad.
     Retired(BlockIndex),
 }
 
 impl LogEntry {
-    /// Bytes behind the entries that `context` has coded.
+    /// The bytes of this entry after those that `context` has coded.
     fn bytes(self, context: &mut Context) -> usize {
         match self {
             LogEntry::Map { lpn, at } => context.encode(lpn, at).bytes(),
@@ -33,13 +34,13 @@ impl LogEntry {
     }
 }
 
-/// The entries that no log page has yet.
+/// The entries that are in no log page yet.
 pub(crate) struct PendingEntries {
     entries: VecDeque<LogEntry>,
-    // Bytes that all of them take in a page by themselves, and the context behind them.
+    // The bytes that the entries take in a page of their own, and the context after coding them.
     bytes: usize,
     context: Context,
-    // Entries that went in and came out so far, and the number of the last trim among them.
+    // The numbers of entries added and taken so far, and the number of the last trim.
     pushed: u64,
     taken: u64,
     last_trim: u64,
@@ -48,7 +49,7 @@ pub(crate) struct PendingEntries {
 }
 
 impl PendingEntries {
-    /// None, of a drive with so many units in each LUN.
+    /// No entries. The drive has `track_units` units in each LUN.
     pub(crate) fn new(track_units: u32) -> Self {
         PendingEntries {
             entries: VecDeque::new(),
@@ -62,8 +63,8 @@ impl PendingEntries {
     }
     pub(crate) fn push(&mut self, entry: LogEntry) {
         if let LogEntry::Trim { first, count, sequence } = entry {
-            // A run of pages trimmed one after the other, with no sequence number given out between, is one
-            // entry.
+            // Pages that are trimmed one after the other, with no other sequence number in between, become
+            // one entry.
             if let Some(LogEntry::Trim { first: before, count: length, sequence: last }) =
                 self.entries.back_mut()
                 && before.0 + *length == first.0
@@ -79,7 +80,7 @@ impl PendingEntries {
         self.bytes += entry.bytes(&mut self.context);
         self.entries.push_back(entry);
     }
-    /// Units in each LUN of the drive that the entries are of.
+    /// Units in each LUN of the drive.
     pub(crate) fn track_units(&self) -> u32 {
         self.context.track_units()
     }
@@ -91,7 +92,7 @@ impl PendingEntries {
     pub(crate) fn last_trim(&self) -> u64 {
         self.last_trim
     }
-    /// How many of the oldest entries fit `bytes`.
+    /// How many entries, the oldest first, fit `bytes`.
     pub(crate) fn fitting(&self, bytes: usize) -> usize {
         if self.bytes <= bytes {
             return self.entries.len();
@@ -107,16 +108,16 @@ impl PendingEntries {
         };
         self.entries.iter().take_while(fits).count()
     }
-    /// Oldest first.
+    /// The entries, oldest first.
     pub(crate) fn entries(&self) -> &VecDeque<LogEntry> {
         &self.entries
     }
-    /// Takes the oldest entries out: a log page has them. Gives how many it is since power-on.
+    /// Removes the oldest entries, which are in a log page now. Returns how many were removed since power-on.
     pub(crate) fn take(&mut self, count: usize) -> u64 {
         for entry in self.entries.drain(..count) {
             self.opened -= usize::from(matches!(entry, LogEntry::Opened(_)));
         }
-        // What stays comes first in the next page.
+        // The next page begins with the remaining entries.
         self.context = Context::new(self.context.track_units());
         self.bytes = self.entries.iter().map(|entry| entry.bytes(&mut self.context)).sum();
         self.taken += count as u64;
@@ -124,13 +125,13 @@ impl PendingEntries {
     }
 }
 
-/// Where the changes of a drive wait for a log page.
+/// Changes that wait for a log page.
 pub(crate) struct Outbox {
     entries: RefCell<PendingEntries>,
 }
 
 impl Outbox {
-    /// Empty, of a drive with so many units in each LUN.
+    /// An empty outbox. The drive has `track_units` units in each LUN.
     pub(crate) fn new(track_units: u32) -> Self {
         Outbox { entries: RefCell::new(PendingEntries::new(track_units)) }
     }
@@ -138,22 +139,23 @@ impl Outbox {
         let track_units = self.entries.borrow().track_units();
         *self.entries.borrow_mut() = PendingEntries::new(track_units);
     }
-    /// The log must say this.
+    /// Adds an entry to be logged.
     pub(crate) fn push(&self, entry: LogEntry) {
         self.entries.borrow_mut().push(entry);
     }
-    /// A log page has the oldest `count` entries. Gives how many the log has since power-on.
+    /// Removes the oldest `count` entries, which are in a log page now. Returns how many were logged since
+    /// power-on.
     pub(crate) fn take(&self, count: usize) -> u64 {
         self.entries.borrow_mut().take(count)
     }
-    /// What `read` makes of the entries, to which nothing may be added meanwhile.
+    /// The result of `read` on the entries. It must not add any.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&PendingEntries) -> T) -> T {
         read(&self.entries.borrow())
     }
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.borrow().entries.is_empty()
     }
-    /// How many blocks were opened that no log page has yet.
+    /// The number of opened blocks that are in no log page yet.
     pub(crate) fn opened(&self) -> usize {
         self.entries.borrow().opened
     }
@@ -192,7 +194,8 @@ mod tests {
         let merged = pending(&[trim(4, 1, 10), trim(5, 2, 11), trim(7, 1, 12)]);
         assert!(merged.entries().iter().eq(&[trim(4, 4, 12)]));
         assert_eq!((merged.last_trim, merged.pushed), (1, 1));
-        // Neither with a page between, nor with a sequence number that something else was given.
+        // These don't merge: there is a page in between, or a sequence number that was given to something
+        // else.
         let apart = [trim(4, 1, 10), trim(6, 1, 11), trim(7, 1, 13)];
         let kept = pending(&apart);
         assert!(kept.entries().iter().eq(&apart) && kept.last_trim == 3);

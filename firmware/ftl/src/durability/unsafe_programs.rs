@@ -1,9 +1,9 @@
 //! Programs that a loss of power could still undo.
 //!
-//! A program that is cut off takes the lower pages of its word line along (MLC's lost LSB). So a page is safe
-//! only once its whole word line is programmed, or its block takes no more programs. Until then
-//! - what its units replace stays valid, so that no block is erased that may be needed again;
-//! - their changes aren't journaled; recovery finds the new page by reading the block.
+//! A program that is cut off destroys the lower pages of its word line, too (lost LSB pages in MLC). So a
+//! page is safe only once its whole word line is programmed, or its block takes no more programs. Until then
+//! - the units that it replaces stay valid, so that no block is erased that may be needed again;
+//! - its changes aren't journaled; recovery finds the new page by reading the block.
 
 use crate::space::layout::BlockLayout;
 use crate::terms::bits::Bits;
@@ -14,7 +14,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_units::{Lpn, LunIndex, Ppa, Upa};
 
-/// A logical unit has moved: the inverse is what recovery goes back to.
+/// A logical unit has moved. Recovery may have to undo this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
     pub(crate) lpn: Lpn,
@@ -25,23 +25,23 @@ pub(crate) struct Change {
 #[derive(Clone, Copy)]
 struct UnsafeProgram {
     ppa: Ppa,
-    // Where the states of its units begin.
+    // The index of its first unit's state.
     units: u32,
-    // The host waits for its own to be safe, sooner or later; what garbage collection copies is safe where it
-    // comes from, and changes of a translation page are in the log.
+    // Who programs it. Sooner or later the host waits for its own programs to be safe. Copies of garbage
+    // collection still have their originals, and the changes in a translation page are in the log.
     by: Stream,
     ended: bool,
-    // Counts programs.
+    // The number of the program.
     order: u64,
 }
 
 /// What a program does with one slot of its page.
 #[derive(Clone, Copy)]
 struct UnitState {
-    // Of a copy: the logical unit, and where it is copied from.
+    // For a copy: the logical unit, and the place that it is copied from.
     copy_of: Option<(Lpn, Upa)>,
-    // The change that the program made, its order among changes, and whether a later one supersedes it in the
-    // log.
+    // The change that the program made, its place in the order of all changes, and whether a later change
+    // supersedes it in the log.
     change: Option<(Lpn, Upa)>,
     changed_at: u64,
     superseded: bool,
@@ -55,7 +55,7 @@ pub(crate) struct DurableChange {
     pub(crate) change: Change,
     /// The change is to be journaled: no later one supersedes it.
     pub(crate) journals: bool,
-    /// It is no copy, whose change waits for those of all others of its block.
+    /// It isn't a copy. The change of a copy waits for those of all other pages of its block.
     pub(crate) is_new: bool,
     /// Its order among all changes.
     pub(crate) at: u64,
@@ -66,29 +66,28 @@ pub(crate) struct DurableChange {
 pub(crate) enum Safety {
     /// No loss of power can undo it.
     Safe,
-    /// It will be once programs end that have begun.
+    /// It will be safe once the programs in flight have ended.
     Pending,
     /// Its word line waits for further pages.
     Open,
 }
 
-/// The programs of a drive that are not safe yet: a list per LUN, in the order of their beginning.
+/// The programs of a drive that are not safe yet: a list per LUN, in the order in which they began.
 pub(crate) struct UnsafePrograms {
     shape: UnitShape,
     pages_per_lun: u32,
     luns: Box<[VecDeque<UnsafeProgram>]>,
-    // States of the units of all programs, a page's one after the other, and where there is room for another
-    // page's.
+    // The states of the units of all programs, page after page, and the free slots for further pages.
     units: Vec<UnitState>,
     free: Vec<u32>,
-    // Units that a change has replaced which is not safe yet, one bit each.
+    // Units replaced by a change that is not safe yet, one bit each.
     replaced: Bits,
     order: u64,
     changes: u64,
 }
 
 impl UnsafePrograms {
-    /// None; room for `depth` programs per LUN.
+    /// No programs. Has room for `depth` of them per LUN.
     pub(crate) fn of(layout: &BlockLayout, depth: usize) -> Self {
         let (luns, shape) = (layout.total_luns(), layout.shape());
         let units = luns * layout.units_per_lun() as usize;
@@ -103,8 +102,8 @@ impl UnsafePrograms {
             changes: 0,
         }
     }
-    /// A program begins; where it copies, `copies` says of each slot what, and from where: from nowhere for a
-    /// slot that is empty.
+    /// A program begins. If it makes copies, `copies` has for each slot the logical unit and the place that
+    /// it comes from, [`Upa::NONE`] for an empty slot.
     #[inline]
     pub(crate) fn begin(&mut self, lun: LunIndex, ppa: Ppa, by: Stream, copies: &[(Lpn, Upa)]) {
         let per_page = self.shape.per_page() as usize;
@@ -133,7 +132,7 @@ impl UnsafePrograms {
     fn find(&self, ppa: Ppa) -> Option<&UnsafeProgram> {
         self.luns[self.lun_of(ppa).index()].iter().find(|program| program.ppa == ppa)
     }
-    /// The state of a unit that a program which isn't safe has put in its place.
+    /// The state of a unit, if an unsafe program has written it.
     fn state_at(&mut self, at: Upa) -> Option<&mut UnitState> {
         let units = self.find(self.shape.page_of(at))?.units;
         Some(&mut self.units[(units + self.shape.slot_of(at)) as usize])
@@ -146,7 +145,7 @@ impl UnsafePrograms {
         assert!(!program.ended, "a program of {ppa:?} ends twice");
         program.ended = true;
     }
-    /// A unit of the page has become a logical unit's, which lay at `from` before.
+    /// The logical unit that was at `from` now lies in a slot of this page.
     #[inline]
     pub(crate) fn changed(&mut self, Change { lpn, from, to }: Change) {
         self.changes += 1;
@@ -159,12 +158,12 @@ impl UnsafePrograms {
         debug_assert!(state.change.is_none(), "{to:?} is one place of one unit");
         (state.change, state.changed_at) = (Some((lpn, from)), at);
     }
-    /// The logical unit at `place` was unmapped: no change that brought it there, or to where it was before,
+    /// The logical unit at `place` was unmapped: neither the change that brought it there nor any earlier one
     /// may be journaled any more.
     pub(crate) fn unmapped(&mut self, place: Upa) {
         self.supersede(place);
     }
-    // Each change of a logical unit came from where the one before had led to.
+    // Each change of a logical unit begins where the previous one ended.
     fn supersede(&mut self, mut place: Upa) {
         while place.is_some()
             && let Some(state) = self.state_at(place)
@@ -175,8 +174,8 @@ impl UnsafePrograms {
         }
     }
 
-    /// Takes out the programs of a word line, `line`, if all have ended, and `closed` says that no program
-    /// will come to it any more. Appends what they changed to `into`. False when none is taken out.
+    /// Removes the programs of the word line `line` if all of them have ended and the line is `closed`: it
+    /// gets no further program. Appends their changes to `into`. Returns false if none was removed.
     pub(crate) fn take_durable(
         &mut self,
         lun: LunIndex,
@@ -215,7 +214,8 @@ impl UnsafePrograms {
         any
     }
 
-    /// How safe the page is; `line` is its word line, `closed` says that no program comes to it any more.
+    /// How safe the page is. `line` is its word line, and `closed` says that the line gets no further
+    /// program.
     pub(crate) fn safety(
         &self,
         lun: LunIndex,
@@ -230,7 +230,7 @@ impl UnsafePrograms {
         let in_flight = list.iter().any(|program| !program.ended && line.contains(&program.ppa.0));
         if closed || in_flight { Safety::Pending } else { Safety::Open }
     }
-    /// True when a later place of a logical unit, not safe yet, stands for `place`.
+    /// Whether the unit at `place` has been replaced by a version that is not safe yet.
     #[inline]
     pub(crate) fn is_replaced(&self, place: Upa) -> bool {
         self.replaced.is_set(place.0 as usize)
@@ -239,7 +239,7 @@ impl UnsafePrograms {
     pub(crate) fn begun(&self) -> u64 {
         self.order
     }
-    /// True when every program of the host's up to the `order`th is safe in the LUN.
+    /// Whether all of the host's programs up to number `order` are safe in the LUN.
     pub(crate) fn all_safe(&self, lun: LunIndex, order: u64) -> bool {
         !self.luns[lun.index()].iter().any(|program| program.by == Stream::Host && program.order <= order)
     }
@@ -247,17 +247,18 @@ impl UnsafePrograms {
     pub(crate) fn pages(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {
         self.luns[lun.index()].iter().map(|program| program.ppa)
     }
-    /// Units that the programs of the drive have room for.
+    /// The number of units that there is room for.
     pub(crate) fn units(&self) -> usize {
         self.luns.iter().map(VecDeque::len).sum::<usize>() * self.shape.per_page() as usize
     }
-    /// The changes of a LUN that aren't journaled and may yet be, with their order.
+    /// The changes of a LUN that aren't journaled but may be later, each with its place in the order of
+    /// changes.
     pub(crate) fn unjournaled(&self, lun: LunIndex) -> impl Iterator<Item = (u64, Lpn, Upa)> {
         let states = self.luns[lun.index()].iter().flat_map(|program| self.states(program));
         let changes = states.filter(|state| !state.superseded);
         changes.filter_map(|state| state.change.map(|(lpn, from)| (state.changed_at, lpn, from)))
     }
-    /// The places in a LUN's changes that were replaced by changes which are superseded themselves.
+    /// The old places of units in a LUN's superseded changes.
     pub(crate) fn superseded_origins(&self, lun: LunIndex) -> impl Iterator<Item = Upa> {
         let states = self.luns[lun.index()].iter().flat_map(|program| self.states(program));
         states.filter(|state| state.superseded).filter_map(|state| state.change.map(|(_, from)| from))

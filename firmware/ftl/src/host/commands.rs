@@ -1,4 +1,4 @@
-//! The commands in work: how many slices each has left, and how it ends.
+//! The commands in progress: how many slices each has left, and how it ends.
 
 use alloc::rc::Rc;
 use alloc::vec;
@@ -8,7 +8,7 @@ use aster_ports::host::{CommandId, Completion, HostStatus};
 
 #[derive(Clone, Copy)]
 struct Active {
-    // Slices not yet done, and one for the intake while it is cutting.
+    // Slices that aren't done, plus one for the intake while it is cutting the command.
     left: u32,
     // The front end may complete it before the firmware is done with it.
     ahead: bool,
@@ -20,10 +20,10 @@ struct Active {
 const NOTHING_FAILED: Active =
     Active { left: 0, ahead: false, status: HostStatus::Success, failed_at: u64::MAX };
 
-/// The commands in work.
+/// The commands in progress.
 pub(crate) struct Commands {
     slots: Vec<Active>,
-    // Writes among them that the front end may complete before the firmware is done with them.
+    // The number of writes that the front end may complete before the firmware is done with them.
     pub(super) early_writes: u32,
     pub(super) idle: Rc<WaitCell>,
 }
@@ -45,8 +45,7 @@ impl Commands {
         assert!(slot.left > 0, "a command gets a slice that has ended");
         slot.left += 1;
     }
-    /// Records that a part of a command could not read the drive's data at this byte. The lowest one is
-    /// kept.
+    /// Records that a part of a command could not read the drive's data at this byte. Keeps the lowest byte.
     pub(crate) fn failed_at(&mut self, id: CommandId, byte: u64) {
         let slot = &mut self.slots[usize::from(id.0)];
         slot.failed_at = slot.failed_at.min(byte);
@@ -56,7 +55,7 @@ impl Commands {
     pub(super) fn is_last_part(&self, id: CommandId) -> bool {
         self.slots[usize::from(id.0)].left == 1
     }
-    /// How a command has gone so far.
+    /// The status of a command so far.
     pub(super) fn status(&self, id: CommandId) -> HostStatus {
         self.slots[usize::from(id.0)].status
     }

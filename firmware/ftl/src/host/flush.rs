@@ -12,7 +12,7 @@ impl<M: Mapping> Host<M> {
     /// programmed before their end.
     ///
     /// # Errors
-    /// When a trim can't be journaled any more.
+    /// If a trim can't be journaled any more.
     pub(crate) async fn make_durable(&self, command: CommandId) -> Result<(), HostStatus> {
         let others =
             self.flush_waiters.wait(self.runtime.exec(), || self.is_last_slice(command).then_some(()));

@@ -14,7 +14,7 @@ use aster_ports::host::{CommandId, HostCommand, HostOp, HostStatus};
 /// The most pages that one slice unmaps. It bounds how long a deallocation occupies a worker.
 const UNMAP_RUN: u32 = 256;
 
-/// Takes commands for ever.
+/// Takes commands. Never ends.
 pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
     host.runtime.booted().await;
     host.mapping.map().settled().await;
@@ -99,7 +99,7 @@ impl<M: Mapping> Host<M> {
                 }
             }
             HostOp::Format { erase } => {
-                // An earlier write may still be in work. It must not write to a page after the format has
+                // An earlier write may still be in progress. It must not write to a page after the format has
                 // unmapped it.
                 self.wait_until_alone().await;
                 let bytes =
@@ -195,9 +195,9 @@ impl<M: Mapping> Host<M> {
         self.send(Slice { command, work, frame, start, bytes, data_offset: 0 }).await;
         self.cut_range(command, zero, to, end - to).await;
     }
-    /// Sends a slice for each entry that is dirty when the loop comes to it, and one that makes all of
-    /// them durable. An entry that was dirty when the command came is still dirty, is being evicted, or is
-    /// on flash by then.
+    /// Sends a slice for each entry that is dirty when the loop reaches it, and one that makes all of them
+    /// durable. An entry that was dirty when the command arrived is by then still dirty, being evicted, or on
+    /// flash.
     ///
     /// The front end completes some writes before their entries are dirty. The flush must include them, so
     /// the intake first waits for those that it has taken. It takes no command meanwhile. The wait can't
@@ -222,14 +222,14 @@ impl<M: Mapping> Host<M> {
     pub(crate) fn is_last_slice(&self, command: CommandId) -> bool {
         self.commands.borrow().is_last_part(command)
     }
-    /// Flushes, waits until nothing is in work, and stores the map. No command is taken meanwhile.
+    /// Flushes, waits until nothing is in progress, and stores the map. No command is taken meanwhile.
     async fn shut_down(&self, command: CommandId) -> HostStatus {
         self.wait_until_alone().await;
         self.cut_evictions(command).await;
         self.wait_for_slices(command).await;
         let flushed = self.commands.borrow().status(command);
-        // Data that could not be flushed is lost, and the status says so. The map is stored in any case,
-        // so that the data on flash is found again.
+        // Data that could not be flushed is lost, and the status says so. The map is stored in any case, so
+        // that the data on flash can be found again.
         let stored = self.checkpoint.store_checkpoint().await;
         if flushed == HostStatus::Success { stored } else { flushed }
     }

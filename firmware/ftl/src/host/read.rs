@@ -18,12 +18,12 @@ impl<M: Mapping> Host<M> {
     /// Reads part of a page from its entry, which is first filled from flash as far as needed.
     pub(crate) async fn read_slice(&self, slice: &Slice, fua: bool) -> Result<(), HostStatus> {
         self.runtime.count(|s| s.host_pages_read += 1);
-        // With force unit access no transfer goes along with the read: between the two, the entry's dirty
-        // granules are written to flash.
+        // With force unit access the transfer is not submitted together with the read: the entry's dirty
+        // granules are written to flash in between.
         let mut transfer = None;
         let (entry, filled) = self.lock_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
-        // A statistic isn't worth a read of the map: what was in the buffer and isn't at hand in the map
-        // counts as mapped.
+        // A statistic isn't worth reading the map: data that was in the buffer and whose map entry isn't in
+        // memory counts as mapped.
         let holds_nothing = filled != Filled::FromFlash
             && !self.cache.entries.held(entry).is_dirty
             && match self.mapping.is_one_mapped(self.units_of(slice)) {
@@ -86,8 +86,8 @@ impl<M: Mapping> Host<M> {
         }
         Ok((entry, filled))
     }
-    /// What of a slice is nowhere becomes zeroes of which flash knows nothing yet, so that eviction gives
-    /// them a place (S26). A drive that takes no writes leaves it where it is, and the read goes on.
+    /// Turns the unmapped units of a slice into dirty zeroes, so that eviction maps them (S26). A read-only
+    /// drive leaves them unmapped and goes on with the read.
     async fn assign(&self, slice: &Slice) {
         let units = self.pages.units_of(self.granules_in(slice));
         let ready = self.runtime.state() == DriveState::Ready;
@@ -106,8 +106,8 @@ impl<M: Mapping> Host<M> {
         }
         self.cache.entries.unlock(entry, Lock::Exclusive);
     }
-    /// Those of a frame's units that neither flash has nor `entry`; none where the map can't be read, which
-    /// the read finds out, too.
+    /// Those of a frame's units that are neither on flash nor in `entry`. None if the map can't be read: the
+    /// read itself will find that out.
     async fn nowhere(&self, slice: &Slice, units: Units, entry: Option<EntryId>) -> Units {
         let shape = self.runtime.units;
         let all = || shape.units_in(slice.frame, units);

@@ -27,7 +27,7 @@ pub(crate) enum SliceWork {
     Zero {
         fua: bool,
     },
-    /// Unmaps whole frames; or whole units of one, where the slice names bytes.
+    /// Unmaps whole frames, or whole units of one frame if the slice names bytes.
     Unmap {
         pages: u32,
         fua: bool,
@@ -40,7 +40,7 @@ pub(crate) enum SliceWork {
     MakeDurable,
 }
 
-/// A part of a command within one frame (but for [`SliceWork::Unmap`]).
+/// A part of a command within one frame (except [`SliceWork::Unmap`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slice {
     pub(crate) command: CommandId,
@@ -107,7 +107,7 @@ impl Slices {
         let given = &self.given[usize::from(worker)];
         self.workers[usize::from(worker)].wait(exec, || given.take()).await
     }
-    /// Waits until `done` returns `Some`; it is called again whenever a slice has ended.
+    /// Waits until `done` returns `Some`; it is called whenever a slice has ended.
     pub(crate) async fn drained(&self, exec: &Exec, done: impl FnMut() -> Option<()>) {
         self.ended.wait(exec, done).await;
     }
@@ -126,7 +126,7 @@ mod tests {
 
     const WORKERS: u16 = 3;
 
-    /// A ring alone, and which worker has taken which slice.
+    /// A ring without an FTL, and which worker has taken which slice.
     struct Bench {
         exec: Exec,
         slices: Rc<Slices>,
@@ -155,7 +155,7 @@ mod tests {
             self.run();
             pushed
         }
-        /// Has a worker take so many slices.
+        /// Has a worker take `count` slices.
         fn take(&self, worker: u16, count: u32) {
             let (exec, slices, taken) = (self.exec.clone(), Rc::clone(&self.slices), Rc::clone(&self.taken));
             self.exec.spawn(async move {

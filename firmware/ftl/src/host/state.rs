@@ -18,8 +18,8 @@ use aster_ports::host::CommandPort;
 use aster_units::Ppa;
 use core::cell::RefCell;
 
-/// The commands in work, and the parts of the FTL that carry them out. No borrow of a cell lives across an
-/// await.
+/// The commands in progress, and the parts of the FTL that carry them out. No borrow of a cell lives across
+/// an await.
 pub(crate) struct Host<M: Mapping> {
     pub(super) port: Rc<CommandPort>,
     pub(super) commands: RefCell<Commands>,

@@ -8,16 +8,16 @@ use crate::terms::units::Frame;
 use aster_ports::host::HostStatus;
 
 impl<M: Mapping> Host<M> {
-    /// Unmaps `pages` frames from the slice's on, or the units that the slice touches where it names bytes;
-    /// they read as zeroes afterwards. With force unit
-    /// access the trim is journaled, so that no power cut brings the old data back.
+    /// Unmaps `pages` frames from the slice's on, or the units that the slice touches if it names bytes. They
+    /// read as zeroes afterwards. With force unit access the trim is journaled, so that no power cut brings
+    /// the old data back.
     pub(crate) async fn unmap_slice(&self, slice: &Slice, pages: u32, fua: bool) -> Result<(), HostStatus> {
         let all = self.runtime.units.all();
         let part = if slice.bytes == 0 { all } else { self.pages.units_of(self.granules_in(slice)) };
         for frame in (slice.frame.0..slice.frame.0 + pages).map(Frame) {
             let room = room!(self.mapping, part.count_ones()).map_err(|_| HostStatus::ReadOnly)?;
-            // The units are pinned first, since that may wait: what isn't in the buffer must be unmapped
-            // right after the look into the buffer.
+            // The units are pinned first, since pinning may wait, and a unit that isn't in the buffer must be
+            // unmapped right after the buffer was searched.
             let mut units = self.runtime.units.units_in(frame, part).map(|(_, lpn)| lpn);
             let first = units.next().ok_or(HostStatus::WriteFault)?;
             let first = pin!(self.mapping, first).map_err(|_| HostStatus::WriteFault)?;

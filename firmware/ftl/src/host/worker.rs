@@ -7,7 +7,7 @@ use alloc::rc::Rc;
 use aster_events::{Event, Function};
 use aster_ports::host::HostStatus;
 
-/// Carries out one slice after the other, for ever.
+/// Carries out one slice after the other. Never ends.
 pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>, worker: u16) {
     loop {
         let slice = host.slices.next(host.runtime.exec(), worker).await;

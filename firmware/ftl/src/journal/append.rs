@@ -1,5 +1,5 @@
-//! Programs and erases, each of which the log will have to account for: a program goes to the next page of an
-//! open block, and the first change after power-on marks the root record as outdated.
+//! Programs and erases, all of which the log has to account for. A program goes to the next page of an open
+//! block. The first change after power-on marks the root record as outdated.
 
 use crate::blocks::pool::BlockPool;
 use crate::blocks::table::Next;
@@ -18,7 +18,7 @@ use aster_events::Wait;
 use aster_ports::flash::{Outcome, Tag};
 use aster_units::{BlockAddr, BufferId, Lpn, LunIndex, Ppa, Upa};
 
-/// Programs that have begun together, of pages one after the other: one, or a whole word line.
+/// Programs of consecutive pages that have begun together: one page or a whole word line.
 pub(crate) struct Programs {
     first: Ppa,
     tags: [Option<Tag>; PAGES_PER_WORD_LINE_MAX],
@@ -39,20 +39,22 @@ impl Programs {
     pub(crate) fn first(&self) -> (Ppa, Tag) {
         (self.first, self.tags[0].expect("programs that have begun are one at least"))
     }
-    /// Pages that complete the line: to be waited for with [`Writer::padded`] once the data have been.
+    /// Pages that complete the line. The caller waits for the data first and for these, with
+    /// [`Writer::padded`], afterwards.
     pub(crate) fn padding(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
         self.all().skip(self.data)
     }
 }
 
-/// What came of beginning programs.
+/// The result of an attempt to begin programs.
 enum Begun {
     Programs(Programs),
     NotFreeListed,
     NoRoom,
 }
 
-/// Programs and erases blocks. Each is told to the blocks, and the log hears of it in time.
+/// Programs and erases blocks. Tells the block table about each, and sees to it that the log is written in
+/// time.
 pub(crate) struct Writer {
     pub(super) runtime: Rc<Runtime>,
     pub(super) pages: Rc<PageBuffers>,
@@ -64,11 +66,12 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Begins to program the next pages of a LUN's open block from `from`, one buffer a page, as many as
-    /// begin together at most; where whole lines begin, padding completes them. `copies` says of each slot of
-    /// each buffer which logical unit it holds a copy of, and from where; one that isn't `is_current` any
-    /// more is taken out, for no loss of power to bring it back. Nothing may come between the choice of the
-    /// pages and their submission. `None` when the LUN has no room.
+    /// Begins to program the next pages of a LUN's open block from the buffers in `from`, one per page, and
+    /// at most as many as begin together. If whole lines are programmed, padding completes them. For each
+    /// slot of each buffer `copies` has the logical unit that it copies and the place that it comes from. A
+    /// unit that isn't `is_current` any more is removed from the page's record, so that no loss of power
+    /// brings it back. Nothing may happen between the choice of the pages and their submission. Returns
+    /// `None` if the LUN has no room.
     pub(crate) async fn begin_programs(
         &self,
         lun: LunIndex,
@@ -95,8 +98,8 @@ impl Writer {
             }
         }
     }
-    /// As [`Writer::begin_programs`] for one page, but only into a block that the log lists already; `None`
-    /// if there is none.
+    /// As [`Writer::begin_programs`] for one page, but only into a block that the log already lists. Returns
+    /// `None` if there is none.
     pub(crate) async fn begin_in_listed_block(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
         let begin = || self.try_programs(lun, Stream::Host, &[from], &[], |_, _| true);
         let Begun::Programs(programs) = self.media.queued(begin).await else {
@@ -124,7 +127,7 @@ impl Writer {
         if self.media.room() < count {
             return None;
         }
-        // A stream may go on in the block of another: what goes to one block has one source.
+        // A stream may continue in the block of another one: all programs of a block have the same source.
         let source = self.blocks.table().open.filled_by(first).source();
         let padding = BufferId(self.runtime.config.buffers().padding());
         let per_page = self.runtime.units.per_page() as usize;
@@ -143,8 +146,8 @@ impl Writer {
         }
         Some(Begun::Programs(Programs { first, tags, data: from.len() }))
     }
-    /// Begins to program a page that completes the word line which the stream has begun in a LUN. `None` when
-    /// none is begun.
+    /// Begins to program a padding page in the word line that the stream has begun in a LUN. Returns `None`
+    /// if it has begun none.
     pub(crate) async fn begin_padding(&self, lun: LunIndex, stream: Stream) -> Option<(Ppa, Tag)> {
         let from = BufferId(self.runtime.config.buffers().padding());
         let tried = self.media.queued(|| {
@@ -161,7 +164,7 @@ impl Writer {
         self.root.mark_dirty();
         self.media.count_program(cause);
     }
-    /// Begins to program a page of the stored map or of the log, or padding behind it.
+    /// Begins to program a page of the stored map or of the log, or the padding after it.
     pub(crate) async fn begin_map_program(&self, ppa: Ppa, from: BufferId, cause: Cause) -> Tag {
         self.root.mark_dirty();
         self.media.begin_map_program(ppa, from, cause).await
@@ -177,7 +180,7 @@ impl Writer {
         self.root.mark_dirty();
         self.media.begin_erase(lun, block, buffer, cause).await
     }
-    /// Erases a block to write it anew.
+    /// Erases a block that is to be written again.
     pub(crate) async fn erase(&self, lun: LunIndex, block: BlockAddr, buffer: BufferId) -> Outcome {
         let tag = self.begin_erase(lun, block, buffer, Cause::Gc).await;
         self.media.done(tag).await
@@ -221,7 +224,7 @@ mod tests {
         }
     }
 
-    /// A stream without a block that the log has listed is not given a page: the log is asked for one.
+    /// A stream without a listed block gets no page: instead, the log is asked to list one.
     #[test]
     fn a_program_waits_for_the_log_to_list_a_block() {
         let parts = JournalAlone::new(config(Content::Fingerprint), 8);

@@ -1,5 +1,5 @@
-//! What is due: log pages, and stored maps. Whoever changes something asks here, and waits here for a page
-//! that has it; `log` and the checkpoint answer.
+//! Which log pages and stored maps are due. Whoever changes something asks here for a log page and waits here
+//! until it is written. `log` and the checkpoint do the work.
 
 use crate::blocks::pool::BlockPool;
 use crate::blocks::table::Blocks;
@@ -26,11 +26,11 @@ pub(crate) struct Due {
     root: Rc<RootRecord>,
     log_wanted: WaitCell,
     checkpoint_wanted: WaitCell,
-    // Storing the map found no room: waits for an erased block, or for the log to run full.
+    // The task that found no room to store the map: it waits for an erased block, or for the log to fill up.
     map_room: WaitCell,
-    // Waiting for a log page, or for the end of the storing of a map.
+    // Tasks that wait for a log page, or until a map has been stored.
     log_waiters: WaitQueue,
-    // A map is on its way to NAND.
+    // Whether a map is being stored.
     storing: Cell<bool>,
 }
 
@@ -61,7 +61,7 @@ impl Due {
     pub(super) async fn wait_log<T>(&self, begin: impl FnMut() -> Option<T>) -> T {
         self.log_waiters.wait(self.runtime.exec(), begin).await
     }
-    /// The log has changed: those that wait for it look again.
+    /// The log has changed: wakes the tasks that wait for it.
     pub(super) fn log_changed(&self) {
         self.log_waiters.wake_all(self.runtime.exec());
     }
@@ -69,9 +69,10 @@ impl Due {
         let programs = self.runtime.stats().flash_programs;
         programs.host + programs.gc
     }
-    /// What the log does not say yet fills its next page: each page costs the host's writes a word line of a
-    /// LUN. Of that page's lists those of the last one are known; a block that was opened since comes as a
-    /// range. What ends while the page is being written is for the one after it.
+    /// Whether the pending entries fill the next log page. They should, since each page costs a word line of
+    /// a LUN. The next page's lists are assumed to take as much room as the last one's, plus a range for each
+    /// block opened since. Changes that are completed while the page is being written go to the page after
+    /// it.
     fn fills_log_page(&self, blocks: &Blocks) -> bool {
         let lists = self.log.state.borrow().page.lists_bytes + RANGE_BYTES * blocks.outbox.opened();
         let room = (self.runtime.geometry.page_bytes as usize).saturating_sub(lists).max(ENTRIES_BYTES_MIN);
@@ -93,26 +94,27 @@ impl Due {
     pub(crate) fn checkpoint_is_due(&self) -> bool {
         let log = self.log.state.borrow();
         let since = self.data_programs() - log.map.programs_then;
-        // A map stored just now has made all the room there is to make, unless somebody waits for more.
+        // A map that was stored just now has already made all possible room. Another is due only if somebody
+        // waits for more.
         let short = log.short && (log.number > log.map.commit || log.page.asked);
         let due = log.map.renew || short || since >= self.own.checkpoint_pages();
         due && !log.ended && !self.root.is_as_shut_down() && self.runtime.state() != DriveState::Booting
     }
-    /// Has the map stored anew, which takes the place of the one before and of the log behind that.
+    /// Has the map stored anew, which replaces the stored map and the log since then.
     #[cold]
     pub(crate) fn renew_map(&self) {
         self.root.mark_dirty();
         self.log.state.borrow_mut().map.renew = true;
         self.ask_for_checkpoint();
     }
-    /// The stored map's programs counted from here on.
+    /// Begins to store a map: programs are counted from here on. Returns the number of the next log page.
     pub(crate) fn checkpoint_begins(&self) -> u64 {
         let programs = self.data_programs();
         let mut log = self.log.state.borrow_mut();
         (log.map.programs_then, log.map.begun_at) = (programs, log.at);
         log.number + 1
     }
-    /// A program has begun: looks whether the log should be written, or the map stored.
+    /// A program has begun: checks whether the log should be written or the map stored.
     #[inline]
     pub(crate) fn after_program(&self, lun: LunIndex) {
         let due = {
@@ -146,10 +148,10 @@ impl Due {
         };
         self.runtime.waiting(Wait::LogPage, self.log_waiters.wait(self.runtime.exec(), done)).await;
     }
-    /// Waits until the log knows all trims so far.
+    /// Waits until all trims so far are in the log.
     ///
     /// # Errors
-    /// When it never will: a loss of power may bring back what was trimmed.
+    /// If they never will be: a loss of power may bring back trimmed data.
     pub(crate) async fn log_trims(&self) -> Result<(), HostStatus> {
         let last = self.blocks.table().outbox.last_trim();
         loop {
@@ -164,8 +166,8 @@ impl Due {
             }
         }
     }
-    /// As [`Due::log_trims`] while a map is being stored: false when the log has no room for them before
-    /// that is done, or none at all.
+    /// As [`Due::log_trims`] while a map is being stored. Returns false if the log has no room for the trims
+    /// before the map is stored, or none at all.
     pub(crate) async fn log_trims_if_room(&self) -> bool {
         let last = self.blocks.table().outbox.last_trim();
         let full = |log: &Log| !log.page.writing && !log.has_room();
@@ -189,14 +191,13 @@ impl Due {
         }
     }
 
-    // ---- a map on its way to NAND ----
+    // ---- a map that is being stored ----
 
-    /// A map is on its way to NAND.
+    /// Whether a map is being stored.
     pub(crate) fn is_storing(&self) -> bool {
         self.storing.get()
     }
-    /// Waits until no other map is on its way to NAND, and keeps others from it until
-    /// [`Due::unlock_storing`].
+    /// Waits until no other map is being stored, and prevents that one is until [`Due::unlock_storing`].
     pub(crate) async fn lock_storing(&self) {
         let lock = || (!self.storing.replace(true)).then_some(());
         self.log_waiters.wait(self.runtime.exec(), lock).await;
@@ -208,16 +209,16 @@ impl Due {
         self.storing.set(false);
         self.log_waiters.wake_all(self.runtime.exec());
     }
-    /// Waits for room for a stored map: an erased block, or a log that has run full.
+    /// Waits for room for a stored map: until a block has been erased, or the log is full.
     pub(crate) async fn room_for_map(&self) {
         let mut waited = false;
         self.map_room.wait(self.runtime.exec(), || core::mem::replace(&mut waited, true).then_some(())).await;
     }
-    /// A block was erased, which a stored map may wait for.
+    /// A block was erased: a task that wants to store a map may be waiting for it.
     pub(crate) fn room_for_map_changed(&self) {
         self.map_room.wake(self.runtime.exec());
     }
-    /// Whether somebody waits for a log page, or for the end of the storing of a map.
+    /// Whether somebody waits for a log page, or until a map has been stored.
     #[cfg(test)]
     pub(crate) fn log_is_wanted(&self) -> bool {
         !self.log_waiters.is_empty()

@@ -1,7 +1,7 @@
 //! What FLUSH and force unit access promise: no loss of power takes it back.
 //!
-//! A page that is programmed can still be lost with its word line (see `unsafe_programs`), until the line is
-//! complete. Where nothing else comes to complete it, padding does.
+//! Until its word line is complete, a page that was programmed can still be lost with it (see
+//! `unsafe_programs`). If nothing else completes the line, padding does.
 
 use crate::blocks::programmed::Programmed;
 use crate::durability::unsafe_programs::Safety;
@@ -12,7 +12,7 @@ use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{LunIndex, Ppa};
 
 impl Writer {
-    /// Waits for a program. `None` when it has failed, which closes its block.
+    /// Waits for a program. Returns `None` if it failed, which closes its block.
     pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> Option<Programmed> {
         let outcome = self.media.done(tag).await;
         let done = outcome.status == FlashStatus::Done;
@@ -42,8 +42,8 @@ impl Writer {
             }
         }
     }
-    /// Waits until a loss of power can't undo a page that the host wrote, completing its word line where
-    /// nothing else does.
+    /// Waits until a loss of power can't undo a page that the host wrote. Completes its word line if nothing
+    /// else does.
     pub(crate) async fn make_page_durable(&self, ppa: Ppa) {
         let lun = {
             let blocks = self.blocks.table();
@@ -56,7 +56,8 @@ impl Writer {
                 Safety::Pending => self.blocks.wait_durable(lun).await,
                 Safety::Open => {
                     let Some(stream) = self.stream_of_line(lun, ppa) else { return };
-                    // `None` when others have completed the line while this one waited for the LUN's queue.
+                    // `None` if other tasks have completed the line while this one waited for the LUN's
+                    // queue.
                     if let Some(padding) = self.begin_padding(lun, stream).await {
                         self.padded([padding]).await;
                     }
@@ -64,8 +65,8 @@ impl Writer {
             }
         }
     }
-    /// Whose line a page is in. None for garbage collection's own: what it copies stays where it was until
-    /// that is complete.
+    /// The stream whose line a page is in. `None` for garbage collection's: until its line is complete, the
+    /// originals of the copies stay in place.
     fn stream_of_line(&self, lun: LunIndex, ppa: Ppa) -> Option<Stream> {
         let blocks = self.blocks.table();
         let is_of = |stream: &Stream| {
@@ -74,13 +75,13 @@ impl Writer {
         };
         [Stream::Host, Stream::Mapping].into_iter().find(is_of)
     }
-    /// Completes the word line that a stream has begun in a LUN, if any, with padding.
+    /// If a stream has begun a word line in a LUN, completes it with padding.
     pub(crate) async fn pad_line(&self, lun: LunIndex, stream: Stream) {
         while let Some(padding) = self.begin_padding(lun, stream).await {
             self.padded([padding]).await;
         }
     }
-    /// Completes all word lines that are begun. Nothing else may be in work.
+    /// Completes all word lines that have been begun. Nothing else may be in progress.
     pub(crate) async fn pad_lines(&self) {
         loop {
             let mut begun = Vec::new();
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(parts.answer(FlashStatus::Done), 1);
         (parts, at.get())
     }
-    /// Has a page made durable; gives how many programs that took, and whether it came to its end.
+    /// Makes a page durable. Returns how many programs that took, and whether it finished.
     fn made_durable(parts: &JournalAlone, page: Ppa) -> (usize, bool) {
         let (journal, done) = (Rc::clone(&parts.journal), Rc::new(Cell::new(false)));
         let ended = Rc::clone(&done);
@@ -156,7 +157,7 @@ mod tests {
         assert_eq!(made_durable(&parts, page), (0, true), "once is enough");
     }
 
-    /// What garbage collection copies stays where it was until its line is complete.
+    /// The originals of garbage collection's copies stay in place until the line is complete.
     #[test]
     fn a_line_of_copies_is_not_padded_for_the_host() {
         let (parts, page) = half_a_line(Stream::Gc);

@@ -1,4 +1,4 @@
-//! How the drive and its media are.
+//! The state of the drive and of its media.
 
 use crate::blocks::pool::BlockPool;
 use crate::journal::due::Due;
@@ -16,7 +16,7 @@ use core::cell::RefCell;
 
 type MediaWatcher = Box<dyn Fn(MediaState)>;
 
-/// The drive's state, and who is told of it.
+/// The drive's state, and who is told about it.
 pub(crate) struct Health {
     runtime: Rc<Runtime>,
     blocks: Rc<BlockPool>,
@@ -52,21 +52,21 @@ impl Health {
         self.blocks.pacing.look_all();
         if state == DriveState::ReadOnly {
             self.blocks.table().evacuation.stop();
-            // That must be known after a loss of power, too, and which blocks have gone bad. A drive that was
-            // so before has said so.
+            // The read-only state must survive a loss of power, and so must the list of bad blocks. A drive
+            // that was read-only before has recorded it already.
             if !self.log.was_read_only() {
                 self.due.ask_for_log();
             }
         }
         self.media_changed();
     }
-    /// Tells the watcher how the media are.
+    /// Tells the watcher the state of the media.
     pub(crate) fn media_changed(&self) {
         if let Some(watcher) = self.media_watcher.borrow().as_ref() {
             let needed = self.runtime.config.areas().blocks_needed_per_lun() as u32;
             let blocks = self.blocks.table();
-            // Of what the factory left, which is nothing on some LUNs: all of that is there until one more
-            // block goes bad.
+            // In percent of the spare blocks that the factory left. For a LUN without any this is 100 until
+            // one more block goes bad.
             let spare_percent = |lun| match blocks.states.factory_good(lun).saturating_sub(needed) {
                 0 => 100 * u32::from(blocks.states.good(lun) == blocks.states.factory_good(lun)),
                 spare => blocks.states.good(lun).saturating_sub(needed) * 100 / spare,
@@ -83,8 +83,8 @@ impl Health {
             });
         }
     }
-    /// Takes a bad block out of use; without enough good ones left the drive becomes read-only. As at
-    /// power-on and in SMART, blocks that are about to go bad are none.
+    /// Takes a bad block out of use. If too few good blocks are left, the drive becomes read-only. Blocks
+    /// that are about to go bad don't count as good, as at power-on and in SMART.
     pub(crate) fn retire(&self, lun: LunIndex, block: BlockIndex) {
         let (addr, good) = {
             let blocks = self.blocks.table();
@@ -104,8 +104,8 @@ impl Health {
             self.media_changed();
         }
     }
-    /// A drive whose numbers have been given out takes no more writes, and needs no page that says so: each
-    /// power-on finds it out.
+    /// A drive that has used up its numbers takes no more writes. It needs no page that says so, since each
+    /// power-on notices it.
     pub(crate) fn note_counters(&self) {
         self.log.note_read_only(self.counters_exhausted());
     }
@@ -128,7 +128,7 @@ mod tests {
 
     const LUN: LunIndex = LunIndex(1);
 
-    /// A journal, and what its watcher is told.
+    /// A journal, and the states that its watcher is told.
     fn watched() -> (JournalAlone, Rc<RefCell<Vec<MediaState>>>) {
         let parts = JournalAlone::new(config(Content::Fingerprint), 8);
         let told: Rc<RefCell<Vec<MediaState>>> = Rc::default();
@@ -153,7 +153,8 @@ mod tests {
             let state = *told.borrow().last().expect("the watcher was told");
             let left = spare.saturating_sub(bad + 1);
             assert_eq!(u32::from(state.available_spare), left * 100 / spare);
-            // One more than there were to spare, and the LUN can't take the host's data any more.
+            // With one bad block more than there were spare ones, the LUN can't take the host's data any
+            // more.
             assert_eq!(state.read_only, bad == spare, "{bad} of {spare}");
         }
         assert_eq!(parts.journal.runtime().stats().grown_bad_blocks, u64::from(spare + 1));

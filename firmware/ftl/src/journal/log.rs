@@ -1,12 +1,12 @@
-//! The log: what recovery needs to know beyond the stored map.
+//! The log: what recovery needs to know in addition to the stored map.
 //!
-//! Log pages stand in blocks set aside for them, the same number in each LUN, used in turn: their slots.
-//! Every page is written to a whole word line, so that a program that is cut off takes no log page along that
-//! was whole before. A slot is erased and used again when the stored map knows all that its pages say.
+//! Log pages lie in *slots*: blocks set aside for them, the same number in each LUN, used in turn. Every page
+//! takes a whole word line, so that a program that is cut off can't destroy an earlier log page. A slot is
+//! erased and used again once the stored map covers everything that its pages say.
 //!
-//! A log page carries the changes since the page before, and lists the free blocks that may be written before
-//! the next page: recovery looks into those, and into no others. Only a writer that needs a block which isn't
-//! listed waits for the log, and a trim that must be durable.
+//! A log page carries the changes since the page before it. It also lists the free blocks that may be written
+//! before the next page: recovery looks into those and into no others. The log is waited for only by writers
+//! that need a block that isn't listed, and by trims that must be durable.
 
 use crate::blocks::pool::BlockPool;
 use crate::durability::outbox::PendingEntries;
@@ -33,42 +33,43 @@ use aster_ports::flash::FlashStatus;
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, Upa};
 use core::cell::RefCell;
 
-/// A stored map on its way into the log.
+/// A stored map that the log is to name.
 pub(crate) struct Commit<'a> {
     pub(crate) map: StoredMap,
-    /// The first log page whose entries it may not know.
+    /// The first log page whose entries the map may lack.
     pub(crate) replay_from: u64,
-    /// The place from which on runs of stale units have not been written yet.
+    /// The place from which runs of stale units have yet to be written.
     pub(crate) stale_from: Upa,
-    /// The page that names the map leaves no entry to a later one: the next power-on begins with none.
+    /// The page that names the map must leave no entries to a later page: the next power-on begins without
+    /// any.
     pub(crate) leaves_none: bool,
     /// Where a logical unit is now.
     pub(crate) place_of: &'a dyn Fn(Lpn) -> Upa,
 }
 
-/// What came of writing a log page.
+/// The result of writing a log page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Written {
-    /// It could not be, nor can any other.
+    /// It could not be written, nor can any other.
     No,
-    /// It has a part of what comes with a stored map, and does not name it yet.
+    /// It has a part of what belongs to a stored map, and doesn't name the map yet.
     Part,
-    /// It has all.
+    /// It has everything.
     All,
 }
 
 /// A log page in its buffer.
 struct Encoded {
     buffer: BufferId,
-    /// Entries that the log has with it, since power-on.
+    /// Entries logged since power-on, this page's included.
     logged: u64,
-    /// It says all that was asked for: names the stored map, if there is one to be named.
+    /// It says all that was asked for: if there is a stored map to be named, it names that.
     whole: bool,
     /// It says that the drive takes no more writes.
     read_only: bool,
 }
 
-/// Writes log pages whenever one is due, for ever.
+/// Writes a log page whenever one is due. Never ends.
 pub(crate) async fn run(log: Rc<LogWriter>) {
     loop {
         log.due.log_due().await;
@@ -94,13 +95,13 @@ pub(crate) struct LogWriter {
 }
 
 impl LogWriter {
-    /// Calls `watcher` when the log has ended: whoever waits for what can't come any more looks again.
+    /// Calls `watcher` when the log has ended, so that tasks that wait in vain check again.
     pub(crate) fn when_ended(&self, watcher: EndWatcher) {
         self.end_watchers.borrow_mut().push(watcher);
     }
 
-    /// Writes a log page, one that names the stored map if there is a new one. When none can be written any
-    /// more the drive takes no more writes.
+    /// Writes a log page. If there is a new stored map, the page names it. If no page can be written any
+    /// more, the drive becomes read-only.
     pub(crate) async fn write_log(&self, mut commit: Option<&mut Commit<'_>>) -> Written {
         let ready = self.due.wait_log(|| self.begin_log_page(commit.is_some())).await;
         if !ready {
@@ -145,7 +146,7 @@ impl LogWriter {
         (log.page.writing, log.page.asked) = (true, false);
         Some(true)
     }
-    // `replay_from` comes with the page that names a stored map.
+    // `replay_from` is given for the page that names a stored map.
     fn end_log_page(&self, replay_from: Option<u64>, logged: u64) {
         let mut log = self.log.state.borrow_mut();
         assert!(log.page.writing, "a log page ends that has not begun");
@@ -174,7 +175,7 @@ impl LogWriter {
         self.blocks.queues.ask_flush();
     }
 
-    /// Free blocks that were free when power went may hold what was begun just before: each is looked at
+    /// Blocks that were free when the power went may hold a program that had just begun: each is checked
     /// before it is listed.
     async fn look_at_unverified(&self) {
         let buffer = self.log_buffer();
@@ -198,16 +199,16 @@ impl LogWriter {
         self.pages.dram().borrow().metadata_buffer(self.runtime.config.buffers().log())
     }
 
-    /// Puts the next log page into its buffer. One that is to name a stored map does so if all runs of stale
-    /// pages fit that no page before it has; else it has as many as do. At a shutdown all entries must fit,
-    /// too.
+    /// Puts the next log page into its buffer. If there is a stored map to be named, the page names it
+    /// provided that all remaining runs of stale pages fit. Otherwise it takes as many runs as fit. At a
+    /// shutdown all entries must fit as well.
     fn encode_log_page(&self, commit: Option<&mut Commit<'_>>) -> Encoded {
         let outbox = &self.blocks.table().outbox;
         let buffer = self.log_buffer();
         let (count, whole) = outbox.read(|pending| self.encode_entries(pending, buffer, commit));
         Encoded { buffer, logged: outbox.take(count), whole, read_only: self.log.takes_no_writes() }
     }
-    /// Gives how many entries are in the page, and whether it names the map that it is to name.
+    /// Returns how many entries are in the page, and whether it names the map that it should name.
     fn encode_entries(
         &self,
         pending: &PendingEntries,
@@ -231,7 +232,8 @@ impl LogWriter {
         };
         let page_bytes = self.runtime.geometry.page_bytes as usize;
         let left = |header: &Header| page_bytes.saturating_sub(header.bytes() + ENTRIES_BYTES_MIN);
-        // Fewer entries need more ranges, which leave less room for entries: begin with what surely fits.
+        // Entries that don't fit need ranges, which leave less room for entries: begin with what certainly
+        // fits.
         header.ranges = blocks.durability.ranges(pending.entries().iter());
         if left(&header) == 0 {
             let some = pending.fitting(ENTRIES_BYTES_MIN);
@@ -252,7 +254,7 @@ impl LogWriter {
                 header.stored = Some(commit.map.clone());
             } else {
                 header.stale.truncate(room);
-                // With none at all, the page's entries make room for the next one.
+                // If no run fits at all, logging the page's entries makes room in the next page.
                 if let Some(last) = header.stale.last() {
                     commit.stale_from = Upa(last.0.0 + last.1);
                 }
@@ -275,8 +277,8 @@ impl LogWriter {
         if let Some(commit) = commit.filter(|commit| commit.leaves_none && whole)
             && count < pending.entries().len()
         {
-            // An older entry of a unit that is replayed over the map would bring back what a later one of
-            // those left over has replaced.
+            // If an older entry of a unit were replayed over the map, it would bring back what a later,
+            // left-over entry has replaced.
             (header.commit, header.replay_from, header.stored) = (log.map.commit, log.map.replay_from, None);
             (commit.stale_from, whole) = (Upa::NONE, false);
         }
@@ -295,7 +297,7 @@ impl LogWriter {
         (count, whole)
     }
 
-    /// The first page of the next line; a slot that is full makes way for another.
+    /// The first page of the next line. Goes on to another slot if this one is full.
     async fn next_log_line(&self) -> Option<Ppa> {
         loop {
             let (current, next) = {
@@ -323,7 +325,7 @@ impl LogWriter {
             let erased = self.media.done(tag).await.status == FlashStatus::Done;
             {
                 let mut log = self.log.state.borrow_mut();
-                // What is left of the slot from before lies behind this one now: recovery would not look
+                // The rest of the previous slot counts as older than this slot now: recovery would not look
                 // there for newer pages.
                 (log.at, log.turn, log.rest) = (Some((slot, 0)), slot, None);
                 log.slots[slot].last = 0;
@@ -357,7 +359,7 @@ impl LogWriter {
     }
     async fn program_copies(&self, line: Ppa, buffer: BufferId) -> bool {
         let (copies, mut in_flight, mut written) = (self.own.log_copies(), VecDeque::new(), true);
-        // One copy after the other; all together where a line is programmed as a whole.
+        // One copy after the other, or all together if whole lines are programmed.
         for copy in 0..copies {
             in_flight
                 .push_back(self.writer.begin_map_program(Ppa(line.0 + copy), buffer, Cause::Metadata).await);
@@ -373,8 +375,8 @@ impl LogWriter {
         }
         true
     }
-    /// No map can be stored, and without one the log has little room left. The drive takes no more writes;
-    /// what is left of the log is for what it must know to the end.
+    /// No map can be stored, and without one the log has little room left. The drive becomes read-only. The
+    /// rest of the log is kept for entries that must still be written.
     #[cold]
     pub(crate) fn give_up_storing(&self) {
         self.log.state.borrow_mut().uses_reserve = true;
@@ -384,11 +386,11 @@ impl LogWriter {
         self.due.log_changed();
         self.blocks.queues.ask_flush();
     }
-    /// No slot takes a page any more. What the log says stays the truth, and nothing happens any more that it
-    /// would have to know: no block is opened that its last page does not list, and none is collected. A
-    /// block that was empty by then, its trims journaled, may still be erased, and so may an old map's at
-    /// shutdown: nothing in them counts. So nothing that was flushed is lost with the power, no trim either;
-    /// what is buffered goes as far as there is room.
+    /// No slot takes a page any more. What the log says stays true, since nothing happens any more that would
+    /// have to be logged: no block is opened that the last page doesn't list, and none is collected. A block
+    /// that was already empty, with its trims journaled, may still be erased, and so may an old map's block
+    /// at shutdown: nothing in them counts. So no loss of power undoes flushed data or trims. Buffered data
+    /// is written as far as there is room.
     #[cold]
     async fn end_log(&self) {
         let said = self.log.state.borrow().page.says_read_only;
@@ -404,15 +406,15 @@ impl LogWriter {
             self.health.set_state(DriveState::ReadOnly);
         }
         self.root.store(false);
-        // Those that wait for room learn that there will be none.
+        // Tasks that wait for room learn that there will be none.
         (0..self.runtime.geometry.total_luns())
             .for_each(|lun| self.blocks.queues.room_changed(LunIndex(lun)));
         self.blocks.queues.tell_full();
         self.blocks.queues.ask_flush();
         self.end_watchers.borrow().iter().for_each(|watcher| watcher());
     }
-    /// Says in a page among the host's data that the drive takes no more writes, so that no loss of power
-    /// makes it forget that: one that recovery will look at.
+    /// Records in a page among the host's data that the drive is read-only, so that this survives a loss of
+    /// power. The page is one that recovery will look at.
     async fn mark_read_only(&self) {
         let buffer = self.log_buffer();
         {

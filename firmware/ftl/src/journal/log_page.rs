@@ -1,5 +1,5 @@
-//! A page of the log: what has changed since the stored map, and where to look for what the log does not know
-//! yet.
+//! A page of the log: what has changed since the stored map, and where to look for changes that the log
+//! doesn't have yet.
 
 use crate::durability::moves::{Coding, Context, NEAR};
 use crate::durability::outbox::{LogEntry, PendingEntries};
@@ -77,23 +77,23 @@ impl LogEntry {
     }
 }
 
-/// The stored map that the log goes on from.
+/// The stored map that the log continues from.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct StoredMap {
     /// Counts stored maps.
     pub(crate) generation: u64,
     /// Pages of the block table and the map.
     pub(crate) pages: u32,
-    /// Over their content, page after page.
+    /// The checksum of their content, page after page.
     pub(crate) checksum: u32,
-    /// The blocks they are in, interleaved.
+    /// The blocks that hold the pages, interleaved.
     pub(crate) blocks: Vec<BlockIndex>,
 }
 
-/// What a log page says beside its entries.
+/// What a log page says apart from its entries.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Header {
-    /// Of geometry and capacity: a drive is opened as what it was.
+    /// Identifies geometry and capacity: a drive can only be opened with the shape that it was made with.
     pub(crate) shape: u64,
     /// Counts log pages over the drive's life.
     pub(crate) number: u64,
@@ -101,18 +101,18 @@ pub(crate) struct Header {
     pub(crate) sequence: u64,
     /// The log page that says where the stored map is.
     pub(crate) commit: u64,
-    /// The first log page whose entries the stored map may not know.
+    /// The first log page whose entries the stored map may lack.
     pub(crate) replay_from: u64,
     /// Where the stored map is, if this is the page that says so.
     pub(crate) stored: Option<StoredMap>,
-    /// Blocks with pages that no entry up to here has, and the first such page of each.
+    /// Blocks with pages that no entry up to here mentions, and the first such page of each.
     pub(crate) ranges: Vec<(BlockIndex, u32)>,
-    /// Erased blocks that may be written after this page without a further word.
+    /// Erased blocks that may be written after this page without a further log page.
     pub(crate) free_list: Vec<BlockIndex>,
-    /// Runs of units inside of `ranges` that hold nothing which counts any more, and how many each: what was
-    /// trimmed or replaced before `replay_from`. Only the pages that store a map have them.
+    /// Runs of units inside `ranges` that don't count any more, each with its length: they were trimmed or
+    /// replaced before `replay_from`. Only pages that belong to a stored map have them.
     pub(crate) stale: Vec<(Upa, u32)>,
-    /// Blocks that have been collected, but not erased yet: what is found copied out of them counts.
+    /// Blocks that have been collected but not erased yet: copies out of them count.
     pub(crate) collected: Vec<BlockIndex>,
     /// The drive takes no more writes.
     pub(crate) read_only: bool,
@@ -139,7 +139,7 @@ impl Writer<'_> {
     fn u64(&mut self, value: u64) {
         self.put(&value.to_le_bytes());
     }
-    // Seven bits a byte, the low ones first; the last byte has no high bit.
+    // Seven bits per byte, low bits first. The high bit is clear in the last byte.
     fn varint(&mut self, mut value: u32) {
         while value >= 0x80 {
             self.put(&[value as u8 | 0x80]);
@@ -192,7 +192,8 @@ impl Header {
         let stored = self.stored.as_ref().map_or(0, |stored| stored.blocks.len());
         self.bytes_of_any() + BLOCK_BYTES * stored + RANGE_BYTES * self.stale.len()
     }
-    /// Bytes of the header and of those lists that any page has, not only one that stores a map.
+    /// Bytes of the header and of those lists that all pages have, not only pages that belong to a stored
+    /// map.
     pub(crate) fn bytes_of_any(&self) -> usize {
         HEADER_BYTES
             + BLOCK_BYTES * (self.free_list.len() + self.collected.len())
@@ -236,7 +237,7 @@ impl Header {
         page[CRC_AT..CHECKED_FROM].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Reads a page; `None` when it is no log page, or damaged.
+    /// Reads a page. Returns `None` if it isn't a log page or is damaged.
     pub(crate) fn decode(page: &[u8]) -> Option<(Header, Vec<LogEntry>)> {
         let crc = page.get(CRC_AT..CHECKED_FROM)?;
         if !page.starts_with(&MAGIC) || crc != crc32c(&page[CHECKED_FROM..]).to_le_bytes() {
@@ -249,7 +250,7 @@ impl Header {
         if [number, sequence, commit, replay_from, generation].iter().any(|&count| count > COUNT_MAX) {
             return None;
         }
-        // No list can be longer than what is left of the page.
+        // No list can be longer than the page.
         let mut length = || r.u32().filter(|&count| count as usize <= page.len());
         let [blocks, ranges, free_list] = [length()?, length()?, length()?];
         let [stale, collected, entries] = [length()?, length()?, length()?];
@@ -348,7 +349,7 @@ mod tests {
             );
         }
 
-        /// Moves as they come: page after page of a LUN or back, of logical pages at any distance.
+        /// Typical moves: forwards or backwards through the pages of a LUN, of logical pages at any distance.
         #[test]
         fn moves_round_trip_in_each_form(
             moves in prop::collection::vec(
@@ -382,8 +383,8 @@ mod tests {
         }
     }
 
-    /// Data written in sequence over eight LUNs, two pages of a word line at a time: two bytes a move, but
-    /// for the first two of each LUN.
+    /// Data written in sequence over eight LUNs, two pages of a word line at a time, takes two bytes per
+    /// move, except for the first two of each LUN.
     #[test]
     fn moves_in_sequence_are_short() {
         let mut pending = pending();
@@ -399,7 +400,7 @@ mod tests {
         let mut page = vec![0; 8192];
         Header::default().encode(&pending, 1024, &mut page);
         assert_eq!(Header::decode(&page), Some((Header::default(), moves)));
-        // The coding begins anew with each page.
+        // The coding starts afresh with each page.
         assert_eq!(pending.take(1000), 1000);
         let left = pending.bytes();
         Header::default().encode(&pending, 24, &mut page);
@@ -411,8 +412,8 @@ mod tests {
         );
     }
 
-    /// Logical pages at random, each to the next page of its LUN: four bytes less than in full where the
-    /// drive has few pages, three where it has 64 million.
+    /// Random logical pages, each written to the next page of its LUN, take four bytes less than in full if
+    /// the drive has few pages, and three bytes less if it has 64 million.
     #[test]
     fn moves_at_random_save_the_bytes_of_their_place() {
         for (pages, bytes) in [(1 << 19, 5), (1 << 26, 6)] {
@@ -426,7 +427,8 @@ mod tests {
         }
     }
 
-    /// Byte by byte: moves in full and in the short form of any distance. No page of another format is read.
+    /// Checks the bytes of moves in full and in the short form of any distance. No page of another format is
+    /// read.
     #[test]
     fn a_page_is_what_its_bytes_say_and_of_this_format_alone() {
         let mut page = vec![0; 4096];

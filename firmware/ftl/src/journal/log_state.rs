@@ -1,4 +1,4 @@
-//! The log as others see it: what it has, whether there is room in it, and whether it goes on.
+//! The log as other parts see it: what it has, whether it has room, and whether it has ended.
 
 use crate::blocks::pool::BlockPool;
 use crate::durability::outbox::LogEntry;
@@ -16,7 +16,7 @@ pub(crate) struct LogState {
     pub(super) blocks: Rc<BlockPool>,
     pub(super) own: Rc<OwnPages>,
     pub(super) state: RefCell<Log>,
-    // The drive took no more writes when its power went.
+    // The drive was read-only when its power went.
     pub(super) was_read_only: Cell<bool>,
 }
 
@@ -30,24 +30,24 @@ impl LogState {
             was_read_only: Cell::new(false),
         }
     }
-    /// Each loss of power may cost a slot: before they run out, a map is stored that makes the others free
-    /// again.
+    /// Each loss of power may cost a slot. Before they run out, a map is stored, which frees the other slots.
     pub(crate) fn is_half_full(&self) -> bool {
         let log = self.state.borrow();
         log.free_lines() < log.lines() / 2
     }
-    /// No log page can be written any more.
+    /// Whether no log page can be written any more.
     pub(crate) fn has_ended(&self) -> bool {
         self.state.borrow().ended
     }
-    /// The log has so many entries since power-on.
+    /// Whether the log has this many entries since power-on.
     pub(crate) fn has_logged(&self, entries: u64) -> bool {
         self.state.borrow().logged >= entries
     }
     pub(crate) fn has_room(&self) -> bool {
         self.state.borrow().has_room()
     }
-    /// One slot is in use, another must be spare: with fewer no map that is stored makes room.
+    /// Whether there are fewer than two good slots: one is in use, and without a spare one even a stored map
+    /// makes no room.
     pub(crate) fn is_worn_out(&self) -> bool {
         self.state.borrow().good_slots() < 2
     }
@@ -59,16 +59,16 @@ impl LogState {
     pub(crate) fn needed_line(&self, nth: usize) -> Option<(usize, u32)> {
         self.state.borrow().needed_lines().nth(nth)
     }
-    /// What log pages have said since this was last asked, of a map that is on flash.
+    /// For a map kept on flash: the entries logged since the last call.
     pub(crate) fn take_told(&self) -> Vec<LogEntry> {
         core::mem::take(&mut self.state.borrow_mut().told)
     }
-    /// The drive is read-only, or will be once it is up: it was when its power went.
+    /// Whether the drive is read-only, or will be after boot because it was when its power went.
     pub(crate) fn takes_no_writes(&self) -> bool {
         self.was_read_only.get() || self.runtime.state() == DriveState::ReadOnly
     }
 
-    // ---- for tests that look into it ----
+    // ---- for tests ----
 
     #[cfg(test)]
     pub(crate) fn state(&self) -> core::cell::Ref<'_, Log> {

@@ -1,31 +1,32 @@
-//! How the pages of a stored map stand, so that two of them that can't be read any more are no loss.
+//! How the pages of a stored map are laid out, so that two unreadable pages are no loss.
 //!
-//! Pages of content stand in stripes of up to fifteen. Behind each stripe comes a page of parity, the
-//! exclusive or of them: any one page of a stripe can be made from the others. Sixteen stripes are a group.
-//! Behind the last stripe comes one more page for each group, a sum over all content of the group in which
-//! each page has a coefficient of its own: with the parity of its stripe it gives two pages of one stripe,
-//! and without it the only one that a stripe has lost beside its parity. Locally repairable codes are built
-//! in this way; the second kind of parity costs a page in 240 instead of one in fifteen.
+//! Content pages form stripes of up to fifteen. After each stripe comes a parity page, the exclusive or of
+//! its pages: any one page of a stripe can be rebuilt from the others. Sixteen stripes form a group. After
+//! the last stripe comes one more parity page for each group: a sum over the group's content in which each
+//! page has a coefficient of its own. Together with a stripe's parity it restores two pages of that stripe.
+//! If a stripe has lost its parity and one page, the group's parity alone restores the page. Locally
+//! repairable codes are built in this way. The second kind of parity costs one page in 240 instead of one in
+//! fifteen.
 //!
-//! A map has the parity of as many groups as the blocks set aside for it have room for, and that of a drive
-//! which was never written of none.
+//! A map has as many group parities as the blocks set aside for it have room for. The map of a drive that was
+//! never written has none.
 
 use crate::terms::sizes::CONTENT_PAGES;
 use core::ops::Range;
 
-/// With the parity.
+/// Including the parity.
 const STRIPE_PAGES: u32 = CONTENT_PAGES + 1;
-/// What the OOB record of a page of parity has as its logical page, beside the stripe's number.
+/// This bit, with the stripe's number, is the logical page in a parity page's OOB record.
 const PARITY: u32 = 1 << 31;
-/// The same of the parity of a group.
+/// As [`PARITY`], for the parity of a group.
 const GROUP_PARITY: u32 = 3 << 30;
-/// Pages of content in a group: each needs a coefficient that no other has, and there are 255.
+/// Content pages in a group: each needs a coefficient of its own, and there are 255.
 pub(crate) const GROUP_PAGES: u32 = 16 * CONTENT_PAGES;
 
-/// What stands at a place of a stored map.
+/// What lies at a place of a stored map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StripePart {
-    /// A page of block table or map.
+    /// A page of the block table or the map.
     Content(u32),
     /// The parity of a stripe.
     Parity(u32),
@@ -44,28 +45,28 @@ impl StripePart {
     }
 }
 
-/// Places that so many pages of content take with the parity of their stripes.
+/// Places that this many content pages take, including the parity of their stripes.
 pub(crate) const fn places(pages: u32) -> u32 {
     pages + pages.div_ceil(CONTENT_PAGES)
 }
-/// Where a page of content stands.
+/// The place of a content page.
 pub(crate) fn place_of(page: u32) -> u32 {
     page + page / CONTENT_PAGES
 }
-/// Groups of stripes that so many pages of content make.
+/// Groups of stripes that this many content pages form.
 pub(crate) const fn groups(pages: u32) -> u32 {
     pages.div_ceil(GROUP_PAGES)
 }
-/// Where the parity of a group stands, if it is there.
+/// The place of a group's parity, if it is stored.
 pub(crate) const fn group_parity_place(group: u32, pages: u32) -> u32 {
     places(pages) + group
 }
-/// The pages of content in a group.
+/// The content pages in a group.
 pub(crate) fn group_of(page: u32, pages: u32) -> Range<u32> {
     let first = page / GROUP_PAGES * GROUP_PAGES;
     first..(first + GROUP_PAGES).min(pages)
 }
-/// What stands at a place, of so many pages of content in all.
+/// What lies at a place of a map with this many content pages.
 pub(crate) fn part_at(place: u32, pages: u32) -> StripePart {
     if let Some(group) = place.checked_sub(places(pages)) {
         return StripePart::GroupParity(group);
@@ -78,12 +79,12 @@ pub(crate) fn part_at(place: u32, pages: u32) -> StripePart {
         StripePart::Parity(stripe)
     }
 }
-/// The places of the stripe that a page of content is in.
+/// The places of the stripe that a content page is in.
 pub(crate) fn stripe_of(page: u32, pages: u32) -> Range<u32> {
     let first = page / CONTENT_PAGES * STRIPE_PAGES;
     first..(first + STRIPE_PAGES).min(places(pages))
 }
-/// Adds a page to a parity, or takes it away.
+/// Adds a page to a parity, or subtracts it.
 pub(crate) fn add(parity: &mut [u8], page: &[u8]) {
     parity.iter_mut().zip(page).for_each(|(sum, byte)| *sum ^= byte);
 }
@@ -110,13 +111,15 @@ pub(crate) fn add_to_group(parity: &mut [u8], page: u32, content: &[u8]) {
     let factor = Multiple::of(factor);
     rest.iter_mut().zip(of_rest).for_each(|(sum, &byte)| *sum ^= factor.times(byte));
 }
-/// A page out of what the parity of its group has left once all others of the group are taken away.
+/// Restores a page from what is left of its group's parity after all other pages of the group were
+/// subtracted.
 pub(crate) fn the_last_of_group(left: &mut [u8], page: u32) {
     let factor = Multiple::of(inverse(coefficient(page)));
     left.iter_mut().for_each(|byte| *byte = factor.times(*byte));
 }
-/// Two pages of one stripe, `one` and `other`, out of what the parities of stripe and group have left once
-/// all others are taken away. The first comes to where `of_stripe` was, the other to where `of_group` was.
+/// Restores two pages of one stripe, `one` and `other`, from what is left of the stripe's and the group's
+/// parity after all other pages were subtracted. `of_stripe` becomes the first page, `of_group` the other
+/// one.
 pub(crate) fn the_last_two(of_stripe: &mut [u8], of_group: &mut [u8], one: u32, other: u32) {
     let (a, b) = (coefficient(one), coefficient(other));
     // x + y = p and a x + b y = q, so x = (q + b p) / (a + b).
@@ -136,7 +139,7 @@ const FIELD: u8 = 0x1D;
 fn double(value: u8) -> u8 {
     (value << 1) ^ if value >> 7 == 1 { FIELD } else { 0 }
 }
-/// What a page's content is multiplied with in the parity of its group.
+/// The coefficient of a page in the parity of its group.
 fn coefficient(page: u32) -> u8 {
     (0..page % GROUP_PAGES).fold(1, |power, _| double(power))
 }
@@ -146,7 +149,7 @@ fn inverse(value: u8) -> u8 {
     (0..253).fold(value, |power, _| by.times(power))
 }
 
-/// The multiples of an element: those of a byte's low half, and of its high one.
+/// The multiples of an element: its products with all values of a byte's low half and of its high half.
 struct Multiple([[u8; 16]; 2]);
 
 impl Multiple {

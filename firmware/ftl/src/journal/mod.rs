@@ -1,4 +1,4 @@
-//! The journal: every change of flash, and what is stored of it to be found again.
+//! The journal: every change of flash, and the records by which power-on finds everything again.
 
 pub(crate) mod append;
 pub(crate) mod due;

@@ -1,4 +1,4 @@
-//! The drive's own pages on NAND: where they are, and whether one that was read is whole.
+//! The drive's own pages on NAND: where they are, and whether one that was read is intact.
 
 use crate::durability::outbox::LogEntry;
 use crate::journal::log_page::{Header, StoredMap};
@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use aster_ports::flash::{FlashStatus, Outcome};
 use aster_units::{BufferId, Ppa, mix64};
 
-/// Pages of data between two stored maps, for each page of a stored map, where the profile doesn't say.
+/// If the profile doesn't set it: pages of data between two stored maps, per page of a stored map.
 const PAGES_A_MAP_PAGE: u64 = 256;
 
 /// Sizes and places of the drive's own pages.
@@ -25,12 +25,12 @@ pub(crate) struct OwnPages {
     media: Rc<Media>,
     blocks: BlockLayout,
     logical_pages: u32,
-    // Tells the placement of pages from others.
+    // Tells this placement of pages from others.
     placed: u64,
 }
 
 impl OwnPages {
-    /// `placed` tells the placement of pages from others.
+    /// `placed` tells this placement of pages from others.
     pub(crate) fn new(
         runtime: &Rc<Runtime>,
         pages: &Rc<PageBuffers>,
@@ -59,12 +59,12 @@ impl OwnPages {
     pub(crate) fn logical_pages(&self) -> u32 {
         self.logical_pages
     }
-    /// Mapping units that the host sees: those with the least numbers.
+    /// Mapping units that the host sees: those with the lowest numbers.
     #[inline]
     pub(crate) fn host_units(&self) -> u32 {
         self.logical_pages * self.runtime.units.per_page()
     }
-    /// Mapping units that there are, with those that hold the map itself.
+    /// All mapping units, including those that hold the map itself.
     pub(crate) fn all_units(&self) -> u32 {
         self.host_units() + self.runtime.config.map_units() as u32
     }
@@ -115,7 +115,7 @@ impl OwnPages {
         let first = self.blocks.first_page(map_blocks[(line % count) as usize]);
         Ppa(first.0 + line / count * at_once + in_line)
     }
-    /// True when what was read is this part of the stored map, and whole.
+    /// Whether a page that was read is this part of the stored map, and intact.
     pub(crate) fn is_part(
         &self,
         stored: &StoredMap,

@@ -1,4 +1,4 @@
-//! What power-on does with the log: forgets it, lays it out, and has it go on from what was found.
+//! What power-on does with the log: forgets it, lays it out, and continues it from what was found.
 
 use crate::journal::log_page::Header;
 use crate::journal::log_state::LogState;
@@ -20,12 +20,12 @@ pub(crate) struct SlotRead {
 }
 
 impl LogState {
-    /// A log of which nothing is known yet, in the blocks set aside for it, all good.
+    /// Resets to an unknown log in the blocks set aside for it, all assumed good.
     pub(crate) fn forget(&self) {
         self.state.replace(Log::default());
         self.lay_out_log(|_| true);
     }
-    // The blocks set aside for the log, in the order of their use.
+    // Lays the log out in the blocks set aside for it, in the order in which they are used.
     fn lay_out_log(&self, is_good: impl Fn(BlockIndex) -> bool) {
         let luns = self.runtime.geometry.total_luns();
         let blocks = self.blocks.table();
@@ -44,7 +44,7 @@ impl LogState {
 
     // ---- looking for it ----
 
-    /// The blocks of the log's slots, in the order of their use.
+    /// The blocks of the log's slots, in the order in which they are used.
     pub(crate) fn slot_blocks(&self) -> Vec<BlockIndex> {
         self.state.borrow().slots.iter().map(|slot| slot.block).collect()
     }
@@ -52,14 +52,14 @@ impl LogState {
     pub(crate) fn slot_block(&self, slot: usize) -> BlockIndex {
         self.state.borrow().slots[slot].block
     }
-    /// Slots that there are.
+    /// The number of slots.
     pub(crate) fn slot_count(&self) -> usize {
         self.state.borrow().slots.len()
     }
 
-    // ---- going on with it ----
+    // ---- continuing it ----
 
-    /// The log goes on where a shutdown has left it. The block table says which slots are good.
+    /// Continues the log where a shutdown left it. The block table says which slots are good.
     pub(crate) fn resume(&self, place: &LogPlace) {
         {
             let blocks = self.blocks.table();
@@ -78,8 +78,8 @@ impl LogState {
             self.blocks.table().free.end();
         }
     }
-    /// The log goes on behind its last page, in another slot, since this one may have a torn line. `slots`
-    /// are those that were read, that of the newest page first.
+    /// Continues the log after its last page, in another slot, since this one may have a torn line. `slots`
+    /// are those that were read, starting with the newest page's.
     pub(crate) fn take_over(&self, last: &Header, slots: &[SlotRead]) {
         let mut log = self.state.borrow_mut();
         (log.number, log.map.commit, log.map.replay_from) = (last.number, last.commit, last.replay_from);
@@ -94,9 +94,9 @@ impl LogState {
             (log.turn, log.rest) = (slot, Some((slot, erased)));
         }
     }
-    /// A new log begins, behind pages up to `number`, in the good slot with the oldest of them; `newest_in`
-    /// says which number the newest page in a block has. If the old log's newer pages went first, the older
-    /// ones could pass for a whole log after another loss of power.
+    /// Begins a new log after pages up to `number`, in the good slot with the oldest of them. `newest_in`
+    /// gives the number of the newest page in a block. If the old log's newer pages were erased first, the
+    /// older ones could pass for a complete log after another loss of power.
     pub(crate) fn begin_new(&self, number: u64, newest_in: impl Fn(BlockIndex) -> u64) {
         let mut log = self.state.borrow_mut();
         log.number = number;
@@ -111,22 +111,22 @@ impl LogState {
             slot.good = is_good(slot.block);
         }
     }
-    /// All slots are as boot has found them.
+    /// Boot has found out the state of all slots.
     pub(crate) fn end_boot(&self) {
         self.state.borrow_mut().note_slots();
     }
 
     // ---- a drive that takes no more writes ----
 
-    /// Whether the drive took no more writes when its power went.
+    /// Whether the drive was read-only when its power went.
     pub(crate) fn was_read_only(&self) -> bool {
         self.was_read_only.get()
     }
-    /// What NVRAM says about that.
+    /// Records what NVRAM says about that.
     pub(crate) fn set_was_read_only(&self, was: bool) {
         self.was_read_only.set(was);
     }
-    /// What flash says about that: once is enough.
+    /// Records what flash says about that. One record is enough.
     pub(crate) fn note_read_only(&self, was: bool) {
         self.was_read_only.set(self.was_read_only.get() || was);
     }

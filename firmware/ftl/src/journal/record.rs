@@ -15,7 +15,7 @@ pub(crate) struct RootRecord {
     blocks: Rc<BlockPool>,
     own: Rc<OwnPages>,
     log: Rc<LogState>,
-    // NVRAM says that NAND does not hold the map as it is.
+    // NVRAM says that the map on NAND is outdated.
     marked_dirty: Cell<bool>,
     stored: RefCell<StoredMap>,
 }
@@ -36,14 +36,14 @@ impl RootRecord {
             stored: RefCell::default(),
         }
     }
-    /// Marks what NVRAM says as outdated, before the first change after a shutdown or power-on.
+    /// Marks the root record as outdated, before the first change after a shutdown or power-on.
     #[inline]
     pub(crate) fn mark_dirty(&self) {
         if !self.marked_dirty.replace(true) {
             self.store(false);
         }
     }
-    /// Nothing has changed since a shutdown: the root record says where all of the drive's state is.
+    /// Whether nothing has changed since a shutdown: the root record says where the drive's entire state is.
     pub(crate) fn is_as_shut_down(&self) -> bool {
         !self.marked_dirty.get()
     }
@@ -81,11 +81,11 @@ impl RootRecord {
 
     // ---- the stored map ----
 
-    /// What `read` makes of the stored map that the next recovery would begin with.
+    /// The result of `read` on the stored map that the next recovery would begin with.
     pub(crate) fn read_stored_map<T>(&self, read: impl FnOnce(&StoredMap) -> T) -> T {
         read(&self.stored.borrow())
     }
-    /// From now on this is the stored map; gives the one before.
+    /// Replaces the stored map, and returns the one before.
     pub(crate) fn replace_stored_map(&self, stored: StoredMap) -> StoredMap {
         self.stored.replace(stored)
     }

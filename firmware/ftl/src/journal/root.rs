@@ -1,5 +1,5 @@
-//! The root record: where a drive's stored map and its log are, and whether the map is the truth. It stands
-//! twice in NVRAM. Recovery does without it; with it, it need not look for the log.
+//! The root record: where a drive's stored map and its log are, and whether the map is up to date. NVRAM has
+//! two copies of it. Recovery can do without the record, but with it need not search for the log.
 
 use crate::journal::log_page::StoredMap;
 use crate::terms::block::BlockIndex;
@@ -22,18 +22,18 @@ const _: () = assert!(SLOTS_AT + 8 * SLOTS_MAX <= CRC_AT);
 /// Where the log stood.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct LogPlace {
-    /// Of its last page.
+    /// The number of its last page.
     pub(crate) number: u64,
-    /// Of the page that names the stored map, and of the first that the map may not know.
+    /// The number of the page that names the stored map, and of the first whose entries the map may lack.
     pub(crate) commit: u64,
     pub(crate) replay_from: u64,
     /// The slot in use and the next line in it.
     pub(crate) at: Option<(u32, u32)>,
-    /// There is none any more.
+    /// The log has ended.
     pub(crate) ended: bool,
     /// The drive takes no more writes.
     pub(crate) read_only: bool,
-    /// The greatest number of each slot's pages.
+    /// The highest number of each slot's pages.
     pub(crate) slots: Vec<u64>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Root {
     pub(crate) clean: bool,
     /// The last sequence number given out.
     pub(crate) sequence: u64,
-    /// Of geometry and capacity: a drive is opened as what it was.
+    /// Identifies geometry and capacity: a drive can only be opened with the shape that it was made with.
     pub(crate) shape: u64,
     /// The map stored last.
     pub(crate) stored: StoredMap,
@@ -63,14 +63,14 @@ pub(crate) enum Stored {
 }
 
 impl Root {
-    /// Writes both copies, one after the other: one is whole at any time.
+    /// Writes both copies one after the other, so that one is intact at any time.
     pub(crate) fn store(&self, nvram: &NvramSlice) {
         let bytes = self.encode();
         nvram.write(0, &bytes);
         nvram.write(ROOT_BYTES, &bytes);
     }
-    /// Reads the first copy that is whole. Copies differ only when the power went between their writes,
-    /// before anything was done on the strength of the first.
+    /// Reads the first intact copy. Copies differ only when the power went between their writes, before
+    /// anything relied on the first.
     pub(crate) fn load(nvram: &NvramSlice) -> Stored {
         let mut copies = vec![0; 2 * ROOT_BYTES];
         nvram.read(0, &mut copies);
@@ -80,8 +80,7 @@ impl Root {
         copies.chunks_exact(ROOT_BYTES).find_map(Root::decode).map_or(Stored::Damaged, Stored::Root)
     }
 
-    /// Each copy with its place in NVRAM, and whether it is damaged: neither a whole record nor one that was
-    /// never written.
+    /// Each copy with its place in NVRAM, and whether it is damaged: neither intact nor never written.
     pub(crate) fn damaged_copies(nvram: &NvramSlice) -> [(usize, bool); 2] {
         let mut bytes = vec![0; ROOT_BYTES];
         [0, ROOT_BYTES].map(|at| {

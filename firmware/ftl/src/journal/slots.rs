@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogSlot {
     pub(crate) block: BlockIndex,
-    /// The greatest number of its pages; 0 when there are none.
+    /// The highest number of its pages; 0 if there are none.
     pub(crate) last: u64,
     pub(crate) good: bool,
 }
@@ -17,29 +17,30 @@ pub(crate) struct LogSlot {
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) slots: Vec<LogSlot>,
-    /// The slot in use, and the next line in it; none before the first page since a loss of power.
+    /// The slot in use, and the next line in it. `None` after a loss of power until a page is written.
     pub(crate) at: Option<(usize, u32)>,
     /// The slot after which to look for the next one.
     pub(crate) turn: usize,
-    /// The newest slot found after a loss of power, and its first erased line: to be gone on with where there
-    /// is no spare slot.
+    /// The newest slot found after a loss of power, and its first erased line. The log continues there if
+    /// there is no spare slot.
     pub(crate) rest: Option<(usize, u32)>,
     pub(crate) lines_per_slot: u32,
-    /// Of the last page.
+    /// The number of the last page.
     pub(crate) number: u64,
     /// The page that comes next.
     pub(super) page: NextPage,
     /// The stored map.
     pub(crate) map: NamedMap,
-    // Entries since power-on that log pages have.
+    // Entries logged since power-on.
     pub(super) logged: u64,
-    // Of a drive whose map is on flash: entries of the pages that have been written, for who writes the map.
+    // If the map is on flash: the entries of pages that have been written, for the tasks that write the map.
     pub(super) told: Vec<LogEntry>,
-    /// It runs short of lines. Asked for at every program, while slots are many.
+    /// It is running short of lines. Cached, since every program asks for it and there are many slots.
     pub(super) short: bool,
     /// No log page can be written any more.
     pub(crate) ended: bool,
-    /// No map will be stored: what was kept spare for the page that names one is for the last of the others.
+    /// No map will be stored any more: the room kept for the page that would name it is available to other
+    /// pages.
     pub(crate) uses_reserve: bool,
 }
 
@@ -48,11 +49,11 @@ pub(crate) struct Log {
 pub(crate) struct NextPage {
     pub(super) asked: bool,
     pub(super) writing: bool,
-    // What it says, of a drive whose map is on flash.
+    // If the map is on flash: the entries of this page.
     pub(super) entries: Vec<LogEntry>,
-    // Bytes of the header and lists of the page before: its own take about as many.
+    // Bytes of the last page's header and lists: those of this page are expected to take as many.
     pub(super) lists_bytes: usize,
-    // A page has said that the drive takes no more writes.
+    // A page has recorded that the drive is read-only.
     pub(super) says_read_only: bool,
 }
 
@@ -61,16 +62,17 @@ pub(crate) struct NextPage {
 pub(crate) struct NamedMap {
     /// The page that names it.
     pub(crate) commit: u64,
-    /// The first page with an entry that it doesn't have.
+    /// The first page with an entry that the map may lack.
     pub(crate) replay_from: u64,
-    /// Where the log went on when it was begun: what its slot has before that line counts no more. None where
-    /// no map was stored since power-on.
+    /// Where the log stood when storing began: earlier lines of that slot don't count any more. `None` if no
+    /// map has been stored since power-on.
     pub(super) needed_from: Option<(usize, u32)>,
     // Data pages programmed, and where the log stood, when the last map to be stored was begun.
     pub(super) programs_then: u64,
     pub(super) begun_at: Option<(usize, u32)>,
-    /// Another is to be stored soon. The log was read back after a loss of power, and that makes the next
-    /// recovery short; or a page of the stored map, or of the log behind it, fades or can't be read any more.
+    /// Another map should be stored soon. Either the log was read back after a loss of power, and a new map
+    /// makes the next recovery short. Or a page of the stored map, or of the log since then, fades or can't
+    /// be read any more.
     pub(crate) renew: bool,
 }
 
@@ -103,16 +105,16 @@ impl Log {
     pub(super) fn lines(&self) -> u32 {
         self.lines_per_slot * self.good_slots()
     }
-    /// So few lines are left that a newer map should be stored.
+    /// Whether so few lines are left that a newer map should be stored.
     fn runs_short(&self) -> bool {
         let ahead = (self.lines_per_slot / 2).max(2);
         self.free_lines() <= self.lines_per_slot * self.kept_slots() + ahead || !self.has_room()
     }
-    /// Looks through the slots, after they have changed.
+    /// Updates `short` after the slots have changed.
     pub(crate) fn note_slots(&mut self) {
         self.short = self.runs_short();
     }
-    /// A page that names no stored map may be written.
+    /// Whether a page that names no stored map may be written.
     pub(super) fn has_room(&self) -> bool {
         if self.uses_reserve {
             return true;
@@ -120,7 +122,7 @@ impl Log {
         let (spare, kept) = (self.spare_slots(), self.kept_slots());
         spare > kept || (spare == kept && self.lines_here() > 0)
     }
-    /// The lines that recovery needs, each by its slot, as far as that is known.
+    /// The lines that recovery needs, each with its slot, as far as they are known.
     pub(crate) fn needed_lines(&self) -> impl Iterator<Item = (usize, u32)> {
         let wanted = self.map.replay_from.min(self.map.commit);
         let in_use =
@@ -159,7 +161,7 @@ mod tests {
         log.at = Some((0, 1));
         (log.turn, log.slots[1].good) = (0, false);
         assert_eq!(log.next_spare(), Some(2));
-        // Of the others none is spare whose pages the stored map does not know.
+        // Of the others, none is spare whose pages the stored map lacks.
         log.map.replay_from = 10;
         log.slots.iter_mut().for_each(|slot| slot.last = 10);
         assert_eq!(log.next_spare(), None);
@@ -167,7 +169,8 @@ mod tests {
         assert_eq!(log.next_spare(), Some(5));
     }
 
-    /// A quarter of the good slots is for the page that names a stored map, until there will be none.
+    /// A quarter of the good slots is kept for the page that names a stored map, as long as a map can be
+    /// stored.
     #[test]
     fn the_last_slots_are_kept_until_no_map_will_be_stored() {
         let mut log = log();

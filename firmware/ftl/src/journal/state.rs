@@ -1,4 +1,4 @@
-//! What makes every change of flash, and keeps of it what is needed to find everything again.
+//! Makes every change of flash, and keeps the records that are needed to find everything again.
 
 use crate::blocks::pool::BlockPool;
 use crate::journal::append::Writer;
@@ -20,8 +20,8 @@ use aster_ports::dram::SharedDram;
 use aster_ports::flash::FlashPort;
 use core::cell::RefCell;
 
-/// The parts of the journal, each with what is below it, and the rooms that they stand on. No borrow of a
-/// cell lives across an await.
+/// The parts of the journal, bottom up, and the modules that they use. No borrow of a cell lives across an
+/// await.
 pub(crate) struct Journal {
     runtime: Rc<Runtime>,
     pages: Rc<PageBuffers>,
@@ -33,9 +33,9 @@ pub(crate) struct Journal {
     pub(crate) log: Rc<LogState>,
     /// The root record in NVRAM, and the stored map.
     pub(crate) root: Rc<RootRecord>,
-    /// Who waits for the log, and for a map to be stored.
+    /// Tasks that wait for the log, or for a map to be stored.
     pub(crate) due: Rc<Due>,
-    /// The drive's state, and who is told of it.
+    /// The drive's state, and who is told about it.
     pub(crate) health: Rc<Health>,
     /// Programs and erases.
     pub(crate) writer: Rc<Writer>,
@@ -86,7 +86,7 @@ impl Journal {
         Journal { runtime, pages, media, blocks, own, log, root, due, health, writer, log_writer }
     }
 
-    // ---- the rooms below ----
+    // ---- the modules below ----
 
     /// Core, configuration, statistics and events.
     #[inline]
@@ -98,7 +98,7 @@ impl Journal {
     pub(crate) fn pages(&self) -> &Rc<PageBuffers> {
         &self.pages
     }
-    /// The flash. What changes it goes through the journal.
+    /// The flash. Changes go through the journal.
     #[inline]
     pub(crate) fn media(&self) -> &Rc<Media> {
         &self.media

@@ -11,10 +11,10 @@ use aster_events::{Event, Function};
 use aster_units::{Lpn, LunIndex, Ppa, Upa};
 use core::future::Future;
 
-/// Where logical units are, and the changes of that.
+/// Where logical units are, and changes of the mapping.
 pub(crate) struct Mapped<M: Mapping> {
     map: M,
-    // Pins of the tasks that hold several.
+    // The pins of tasks that hold several.
     pins: Reused<Vec<M::Pin>>,
     pub(crate) journal: Rc<Journal>,
     blocks: Rc<BlockPool>,
@@ -82,7 +82,7 @@ impl<M: Mapping> Mapped<M> {
         }
         Ok(pins)
     }
-    /// Whether one of the units is mapped, if the map's entries that this takes are at hand.
+    /// Whether one of the units is mapped, if the map entries needed for that are in memory.
     #[inline]
     pub(crate) fn is_one_mapped(&self, units: impl Iterator<Item = Lpn>) -> Option<bool> {
         for unit in units {
@@ -110,21 +110,22 @@ impl<M: Mapping> Mapped<M> {
     pub(crate) fn page(&self, pin: &M::Pin) -> Lpn {
         self.map.page(pin)
     }
-    /// Where a pinned page is; none when it is unmapped.
+    /// Where a pinned page is; [`Upa::NONE`] if it is unmapped.
     #[inline]
     pub(crate) fn get(&self, pin: &M::Pin) -> Upa {
         self.map.get(pin)
     }
-    /// Where a page is that somebody holds a pin on.
+    /// Where a page is. Somebody must hold a pin on it.
     #[inline]
     pub(crate) fn place_of_pinned(&self, page: Lpn) -> Upa {
         self.map.get(&self.map.try_pin(page).expect("a pinned page is at hand"))
     }
-    /// Logical pages that there are.
+    /// The number of logical pages.
     pub(crate) fn pages(&self) -> u32 {
         self.map.pages()
     }
-    /// The logical page at `ppa`, by looking at all of them: for a page whose OOB can't be read any more.
+    /// The logical page at `ppa`, by a search through the whole map: for a page whose OOB can't be read any
+    /// more.
     pub(crate) fn find(&self, ppa: Upa) -> impl Future<Output = Option<Lpn>> {
         self.map.find(ppa)
     }
@@ -140,7 +141,7 @@ impl<M: Mapping> Mapped<M> {
         let pin = pin!(self, lpn)?;
         Ok(self.map.get(&pin))
     }
-    /// Maps a page as boot has found it. Neither the journal nor the count of valid pages learns of it.
+    /// Maps a page as boot has found it. Updates neither the journal nor the count of valid pages.
     pub(crate) fn restore(
         &self,
         lpn: Lpn,
@@ -149,11 +150,11 @@ impl<M: Mapping> Mapped<M> {
     ) -> impl Future<Output = Result<(), MappingFault>> {
         self.map.restore(lpn, ppa, is_logged)
     }
-    /// True when none of `count` logical pages from `first` on is mapped.
+    /// Whether none of `count` logical pages from `first` on is mapped.
     pub(crate) fn is_empty(&self, first: Lpn, count: u32) -> bool {
         self.map.is_empty(first, count)
     }
-    /// Entries from `first` on, as a stored map has them, as far as `into` reaches.
+    /// Fills `into` with the entries from `first` on, as a stored map has them.
     pub(crate) fn encode(&self, first: Lpn, into: &mut [u8]) -> impl Future<Output = ()> {
         self.map.encode(first, into)
     }
@@ -182,7 +183,7 @@ impl<M: Mapping> Mapped<M> {
         }
         self.blocks.line_durable(programmed);
     }
-    /// Unmaps a page, and has the journal know it.
+    /// Unmaps a page, and journals it.
     pub(crate) fn unmap(&self, room: &M::Room, pin: &M::Pin) {
         if !self.map.get(pin).is_some() {
             return;

@@ -12,8 +12,8 @@ pub(crate) mod mapped;
 pub(crate) mod resident;
 pub(crate) mod store;
 
-/// A pin on a logical page: at once where its entry is at hand, else by waiting for it. Written in place and
-/// no function, since a future of its own would make each task larger and the resident map slower.
+/// A pin on a logical page: at once if its entry is in memory, otherwise after waiting for it. It is a macro
+/// and not a function, since a future of its own would make each task larger and the resident map slower.
 macro_rules! pin {
     ($mapping:expr, $page:expr) => {
         match $mapping.try_pin($page) {
@@ -24,7 +24,7 @@ macro_rules! pin {
 }
 pub(crate) use pin;
 
-/// Room for so many changes of the map: at once where there is some, else by waiting for it.
+/// Room for a number of changes of the map: at once if there is some, otherwise after waiting for it.
 macro_rules! room {
     ($mapping:expr, $changes:expr) => {
         match $mapping.try_room($changes) {
@@ -37,9 +37,9 @@ pub(crate) use room;
 
 /// What a mapping is given when it is made.
 pub struct MappingPorts<'a> {
-    /// The core that the FTL runs on, and with it the time that a mapping can wait for.
+    /// The core that the FTL runs on. It also gives a mapping the time and a way to wait.
     pub core: &'a Core,
-    /// Logical pages that there are, the map's own ones among them.
+    /// The number of logical pages, including the map's own.
     pub pages: u32,
     /// Logical pages that are pinned at once, at most.
     pub pins: u32,
@@ -51,121 +51,123 @@ pub struct MappingPorts<'a> {
 
 /// Where logical pages are: the part of the FTL that keeps the map.
 ///
-/// **Who calls.** The FTL alone, from all of its tasks, and each method whenever it likes once the mapping is
-/// made. Booting begins with [`clear`](Mapping::clear), followed by [`load`](Mapping::load) for each page of
-/// the stored map, by [`restore`](Mapping::restore) for each later change that the log or the pages tell of,
-/// and by [`only_restored`](Mapping::only_restored) and [`booted`](Mapping::booted). All of it comes
-/// again where a way to the drive's state has failed. Ours take all their memory when they are made; one that
-/// doesn't allocates while the host waits.
+/// **Who calls.** Only the FTL, from all of its tasks, and any method at any time once the mapping is made.
+/// Booting begins with [`clear`](Mapping::clear), followed by [`load`](Mapping::load) for each page of the
+/// stored map, by [`restore`](Mapping::restore) for each later change that the log or the pages tell of, and
+/// by [`only_restored`](Mapping::only_restored) and [`booted`](Mapping::booted). All of it is repeated if a
+/// way to the drive's state has failed. The built-in mappings take all their memory when they are made; one
+/// that doesn't allocates while the host waits.
 ///
 /// **What may wait.** [`pin`](Mapping::pin), [`find`](Mapping::find), [`load`](Mapping::load) and
-/// [`encode`](Mapping::encode). A look-up that must not be split from what follows it takes a pin before;
-/// with the pin, [`get`](Mapping::get) and [`set`](Mapping::set) don't wait. No cell of the mapping may be
-/// borrowed while it waits.
+/// [`encode`](Mapping::encode). A task that must not be interrupted between a look-up and what follows takes
+/// a pin first: with the pin, [`get`](Mapping::get) and [`set`](Mapping::set) don't wait. No cell of the
+/// mapping may be borrowed while it waits.
 ///
 /// **Room.** A change of the map may have to be kept in memory until it is on flash. So each task that is
 /// about to change something asks for room first, before it takes pins or programs a page: see
 /// [`room`](Mapping::room).
 ///
 /// **What is bounded.** Pins stand for [`MappingPorts::pins`] pages at once, at most. Tasks keep pins while
-/// they wait for others, so a mapping that holds at least that many pages of its map besides those that it is
-/// reading or writing never has one pin wait for another to be dropped. A mapping with less memory may
-/// deadlock, and must refuse to be made. `encode`, `find` and `load` must not wait for a pin to be dropped
-/// either.
+/// they wait for others, so a mapping should have memory for at least that many pages of its map, besides
+/// those that it is reading or writing: then no pin ever waits for another to be dropped. A mapping with less
+/// memory may deadlock, and must refuse to be made. `encode`, `find` and `load` must not wait for a pin to be
+/// dropped either.
 ///
-/// **What survives a power cut.** Nothing that the FTL relies on: a mapping is made anew at each power-on and
-/// filled by boot, from the stored map and the log. One that keeps its pages on flash may leave out of
-/// `load` what it has there already.
+/// **What survives a power cut.** Nothing that the FTL relies on: at each power-on a new mapping is made, and
+/// boot fills it from the stored map and the log. A mapping that keeps its pages on flash may ignore what
+/// `load` gives it if it has it there already.
 pub trait Mapping: 'static {
     /// Keeps the entry of one logical page where `get` and `set` reach it without waiting, until it is
     /// dropped. The pages of a map that a pin stands for must not be evicted.
     type Pin;
     /// Room for changes, until it is dropped.
     type Room;
-    /// Entry n of what is stored is where unit n is; the FTL then puts back itself what a loss of power could
-    /// still undo. Otherwise [`encode`](Mapping::encode) gives what the log knows.
+    /// Whether entry n of the stored map is the place of unit n. If so, the FTL itself replaces changes that
+    /// a loss of power could still undo. If not, [`encode`](Mapping::encode) must return the state that the
+    /// log describes.
     const STORES_UNITS: bool;
 
-    /// Logical pages that there are, the map's own ones among them, which come last. The FTL asks for none
-    /// beyond.
+    /// The number of logical pages, including the map's own, which come last. The FTL asks for none beyond.
     fn pages(&self) -> u32;
-    /// Room for so many changes of the host's, if there is some at once.
+    /// Room for `changes` changes by the host, if there is some at once.
     fn try_room(&self, changes: u32) -> Option<Self::Room>;
-    /// Room for so many changes of the host's.
+    /// Room for `changes` changes by the host.
     ///
     /// # Errors
-    /// When there will never be any: the drive takes no more writes.
+    /// If there will never be any: the drive takes no more writes.
     fn room(&self, changes: u32) -> impl Future<Output = Result<Self::Room, NoMapRoom>>;
-    /// Room for all that a victim of a LUN's garbage collection holds. No other LUN's takes it away, nor does
-    /// the host.
+    /// Room for all units of a victim of the LUN's garbage collection. Neither other LUNs nor the host can
+    /// take it away.
     ///
     /// # Errors
-    /// As of [`room`](Mapping::room).
+    /// As for [`room`](Mapping::room).
     fn room_to_collect(
         &self,
         lun: LunIndex,
         changes: u32,
     ) -> impl Future<Output = Result<Self::Room, NoMapRoom>>;
-    /// A pin on a page whose entry is at hand; `None` where [`pin`](Mapping::pin) would wait. Always succeeds
-    /// for a page that somebody has pinned.
+    /// A pin on a page whose entry is in memory; `None` if [`pin`](Mapping::pin) would wait. Always succeeds
+    /// for a page that is already pinned.
     fn try_pin(&self, page: Lpn) -> Option<Self::Pin>;
-    /// Brings a page's entry to hand, and pins it.
+    /// Loads a page's entry into memory, and pins it.
     ///
     /// # Errors
-    /// When the entry can't be read any more. Reads and writes of the host fail then, and a LUN whose garbage
-    /// collection meets one takes no more writes.
+    /// If the entry can't be read any more. Reads and writes of the host then fail, and a LUN whose garbage
+    /// collection needs the entry takes no more writes.
     fn pin(&self, page: Lpn) -> impl Future<Output = Result<Self::Pin, MappingFault>>;
     /// The logical page that a pin was taken on.
     fn page(&self, pin: &Self::Pin) -> Lpn;
-    /// Where a pinned page is; [`Upa::NONE`] when it is unmapped.
+    /// Where a pinned page is; [`Upa::NONE`] if it is unmapped.
     fn get(&self, pin: &Self::Pin) -> Upa;
-    /// Maps a pinned page, or unmaps it with [`Upa::NONE`]. Gives where it was before.
+    /// Maps a pinned page, or unmaps it with [`Upa::NONE`]. Returns its old place.
     fn set(&self, room: &Self::Room, pin: &Self::Pin, to: Upa) -> Upa;
-    /// The logical page at `at`, by looking at all of them: for a page whose OOB can't be read any more.
+    /// The logical page at `at`, by a search through the whole map: for a page whose OOB can't be read any
+    /// more.
     fn find(&self, at: Upa) -> impl Future<Output = Option<Lpn>>;
 
     /// Whether a page of the map itself is at `at`. Such a page is kept as bytes, whatever host data are
     /// kept as.
     fn is_own(&self, at: Upa) -> bool;
 
-    /// Begins to work for itself, once the FTL is put together.
+    /// Starts the mapping's own tasks, once the FTL is put together.
     fn start(&self);
-    /// Waits until it programs nothing. It begins no program while garbage collection is paused, but for who
-    /// waits for room.
+    /// Waits until the mapping programs nothing. While garbage collection is paused it begins no program,
+    /// unless a task waits for room.
     fn idle(&self) -> impl Future<Output = ()>;
-    /// Waits until what boot has found of changes leaves room for others.
+    /// Waits until the changes found by boot leave room for others.
     fn settled(&self) -> impl Future<Output = ()>;
-    /// What only this one counts.
+    /// Calls `each` with the counters that only this mapping has.
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
 
-    /// Unmaps everything: boot begins anew.
+    /// Unmaps everything: boot starts over.
     fn clear(&self);
-    /// Maps a page as boot has found it, or unmaps it; `is_logged` says that the log has it already.
+    /// Maps or unmaps a page as boot has found it. `is_logged` says that the log already has the change.
     fn restore(&self, page: Lpn, to: Upa, is_logged: bool) -> impl Future<Output = Result<(), MappingFault>>;
-    /// What has been restored is all that there is.
+    /// All that is mapped has been restored: forgets the rest.
     fn only_restored(&self) -> impl Future<Output = ()>;
-    /// Gives `each` all pages that are mapped, with their places, until it says false.
+    /// Calls `each` with all mapped pages and their places until it returns false.
     ///
     /// # Errors
-    /// When an entry can't be read any more.
+    /// If an entry can't be read any more.
     fn walk(&self, each: impl FnMut(Lpn, Upa) -> bool) -> impl Future<Output = Result<(), MappingFault>>;
     /// The drive has booted.
     fn booted(&self);
-    /// Entries of the stored map, from the first on, that say where the pages of the map itself are.
+    /// The number of entries at the beginning of the stored map that say where the pages of the map itself
+    /// are.
     fn directory_entries(&self) -> u32 {
         0
     }
     /// Gives up the pages of the map itself, in which nothing is mapped any more.
     fn give_up_own(&self);
-    /// Whether all of it fits a stored map.
+    /// Whether the whole map fits a stored map.
     fn is_storable(&self) -> bool;
-    /// True when none of `count` logical pages from `first` on is mapped. False where that isn't known.
+    /// Whether none of `count` logical pages from `first` on is mapped. Returns false if that isn't known.
     fn is_empty(&self, first: Lpn, count: u32) -> bool;
-    /// Entries from `first` on as the stored map has them, as far as `into` reaches: 4 bytes each,
-    /// little-endian, the complement of the physical page's number, so that an unmapped page and one behind
-    /// the last are zero. They are as of the moment in which the future ends.
+    /// Fills `into` with the entries from `first` on, as the stored map has them. An entry is the complement
+    /// of the physical page's number, 4 bytes, little-endian, so that it is zero for an unmapped page and for
+    /// one beyond the last. The entries are those of the moment at which the future ends.
     fn encode(&self, first: Lpn, into: &mut [u8]) -> impl Future<Output = ()>;
-    /// The inverse of [`encode`](Mapping::encode), while booting; no pin exists.
+    /// The inverse of [`encode`](Mapping::encode), during boot. There are no pins.
     fn load(&self, first: Lpn, from: &[u8]) -> impl Future<Output = ()>;
 }
 

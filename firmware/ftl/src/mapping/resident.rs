@@ -5,8 +5,8 @@ use aster_units::{Lpn, LunIndex, Upa};
 use core::cell::RefCell;
 use core::future::{Future, ready};
 
-/// A map that lies in memory as a whole, 4 bytes per logical page (C54 has 8: the inverse stands in the
-/// pages' OOB here). A pin on it is the page's number, and costs nothing.
+/// A map that is entirely in memory, 4 bytes per logical page (C54 has 8: here the inverse is in the pages'
+/// OOB). A pin on it is the page's number, and costs nothing.
 ///
 /// Entries are kept complemented, so that an unmapped page is zero and the table of an empty drive takes no
 /// memory.

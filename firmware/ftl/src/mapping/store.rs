@@ -1,4 +1,4 @@
-//! The drive's flash, as a mapping that has pages there may use it.
+//! The drive's flash, for a mapping that keeps its pages there.
 
 use crate::blocks::programmed::Programmed;
 use crate::journal::state::Journal;
@@ -29,7 +29,7 @@ impl MapStore {
         self.0.blocks().table().in_flight.read_begins(page);
         self.0.blocks().begin_read(page, self.0.pages().whole(), into, Cause::Metadata).await
     }
-    /// Ends a read. Whether the page is whole, and the unit's.
+    /// Ends a read. Returns whether the page is intact and holds the unit.
     pub(super) async fn end_read(&self, unit: Lpn, at: Upa, into: BufferId, tag: Tag) -> bool {
         let outcome = self.0.media().done(tag).await;
         let page = self.0.runtime().units.page_of(at);
@@ -38,13 +38,14 @@ impl MapStore {
         let (lost, record) = self.0.media().judge(&outcome, self.0.pages().whole(), into);
         lost == 0 && record.is_some_and(|record| record.kind == PageKind::Data && record.lpn == unit.0)
     }
-    /// Reads a page. Whether it is whole, and the unit's.
+    /// Reads a page. Returns whether it is intact and holds the unit.
     pub(super) async fn read(&self, unit: Lpn, at: Upa, into: BufferId) -> bool {
         let tag = self.begin_read(at, into).await;
         self.end_read(unit, at, into, tag).await
     }
-    /// Programs a unit's page from a buffer, whose OOB record this writes, and has `moved` change the map in
-    /// the moment in which that is done. `None` when its LUN has no room, or every attempt has failed.
+    /// Programs a unit's page from a buffer after writing the OOB record there. Calls `moved` to change the
+    /// map as soon as the program has ended. Returns `None` if the LUN has no room or every attempt has
+    /// failed.
     pub(super) async fn write(&self, unit: Lpn, from: BufferId, moved: impl Fn(Programmed)) -> Option<Ppa> {
         let sequence = self.0.blocks().sequence.next();
         let record = OobRecord { kind: PageKind::Data, lpn: unit.0, sequence, lost_sectors: 0, copy: 0 };

@@ -1,5 +1,5 @@
-//! Flash requests, one at a time: which row of the packages a page is, the queue that a request waits
-//! for, and the count of its cause.
+//! Flash requests, one at a time: a page's row in the packages, the queue that a request waits for, and the
+//! count of its cause.
 
 use crate::page::buffers::PageBuffers;
 use crate::terms::cause::Cause;
@@ -14,22 +14,22 @@ use aster_ports::flash::{
 };
 use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, Ppa, SectorRange};
 
-/// The flash, as the FTL asks it for pages and blocks.
+/// The flash, as the FTL sees it: pages and blocks.
 pub(crate) struct Media {
     runtime: Rc<Runtime>,
     pages: Rc<PageBuffers>,
     port: Rc<FlashPort>,
-    // Waiting for room among the port's requests.
+    // Tasks that wait for room among the port's requests.
     waiters: WaitQueue,
-    // By LUN, or by plane where planes are allocated one by one.
+    // By LUN, or by plane if planes are allocated one by one.
     places: Box<[Place]>,
     planes_apart: u32,
 }
 
-/// Where a LUN, or a plane that is allocated by itself, is in the array.
+/// The place in the array of a LUN, or of a plane that is allocated by itself.
 struct Place {
     lun: LunIndex,
-    // Which LUN behind its chip enable it is: the top of its row addresses.
+    // The number of the LUN behind its chip enable: the top of its row addresses.
     lun_of_row: u8,
     plane: u32,
 }
@@ -80,7 +80,7 @@ impl Media {
         self.emit_queued(&request);
         Some(tag)
     }
-    /// As [`Media::begin_read`], of a page that should be `owner`'s; `also` is called in the moment in which
+    /// As [`Media::begin_read`], of a page that should belong to `owner`. Calls `also` at the moment at which
     /// the read is submitted.
     pub(crate) async fn begin_read_expecting(
         &self,
@@ -99,8 +99,7 @@ impl Media {
         });
         self.runtime.waiting(Wait::FlashQueue, submitted).await
     }
-    /// Begins to read the first spare bytes of a block's first or last page as they are (P4) into the
-    /// buffer's OOB.
+    /// Begins a raw read of the first spare bytes of a block's first or last page (P4) into the buffer's OOB.
     pub(crate) async fn begin_read_mark(
         &self,
         lun: LunIndex,
@@ -145,7 +144,7 @@ impl Media {
 
     // ---- programs and erases ----
 
-    /// Begins to program a page of the stored map or of the log, or padding behind it.
+    /// Begins to program a page of the stored map or of the log, or the padding after it.
     pub(crate) async fn begin_map_program(&self, ppa: Ppa, from: BufferId, cause: Cause) -> Tag {
         self.count_program(cause);
         let request = self.request(FlashOp::Program, ppa, self.pages.whole(), from);
@@ -186,11 +185,11 @@ impl Media {
     pub(crate) fn room(&self) -> usize {
         self.port.room()
     }
-    /// Waits until `begin` has submitted something: it is asked now, and whenever a request has ended.
+    /// Waits until `begin` has submitted something: calls it now, and whenever a request has ended.
     pub(crate) async fn queued<T>(&self, begin: impl FnMut() -> Option<T>) -> T {
         self.waiters.wait(self.runtime.exec(), begin).await
     }
-    /// Those that wait in [`Media::queued`] look again.
+    /// Wakes the tasks that wait in [`Media::queued`].
     pub(crate) fn ask_again(&self) {
         self.waiters.wake_all(self.runtime.exec());
     }
@@ -228,7 +227,7 @@ impl Media {
         let row = self.runtime.restriction.row(place.lun_of_row, block, page);
         FlashRequest::single(phase, place.lun, Target { row, sectors, buffer })
     }
-    /// Where what is allocated as a LUN is, and the address of its block there.
+    /// The place of an allocated LUN or plane, and the address of its block there.
     #[inline]
     fn place_of(&self, lun: LunIndex, block: BlockAddr) -> (&Place, BlockAddr) {
         let place = &self.places[lun.index()];
@@ -302,7 +301,7 @@ mod tests {
         assert_eq!(stats.flash_bytes_written, u64::from(geometry.page_bytes));
     }
 
-    /// Of three reads two fit the port: the third is submitted when one has ended, and not before.
+    /// Only two of three reads fit the port: the third is submitted when one has ended, and not before.
     #[test]
     fn a_request_waits_for_room_and_gets_it_when_another_ends() {
         let parts = LowerParts::new(config(Content::Fingerprint), 2);

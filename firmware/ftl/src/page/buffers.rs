@@ -8,7 +8,7 @@ use aster_ports::dram::SharedDram;
 use aster_ports::flash::Outcome;
 use aster_units::{BufferId, Content, Geometry, SECTOR_BYTES, SectorRange};
 
-/// Granules of a page, one bit each: 512 bytes in full content, a sector where content is fingerprints.
+/// Granules of a page, one bit each: 512 bytes of full content, or a sector if content is fingerprints.
 pub(crate) type Granules = u128;
 
 /// The page buffers of a drive, and the shape of what they hold.
@@ -20,29 +20,29 @@ pub(crate) struct PageBuffers {
 }
 
 impl PageBuffers {
-    /// The buffers in `dram`, of pages as the configuration has them.
+    /// The buffers in `dram`, for pages as configured.
     pub(crate) fn new(config: &FtlConfig, dram: SharedDram) -> Self {
         PageBuffers { content: config.content, geometry: config.geometry, shape: config.units(), dram }
     }
-    /// The memory that they are in.
+    /// The memory that holds the buffers.
     pub(crate) fn dram(&self) -> &SharedDram {
         &self.dram
     }
 
     // ---- the shape of a page ----
 
-    /// Host bytes a granule.
+    /// Host bytes per granule.
     pub(crate) fn granule_bytes(&self) -> u32 {
         match self.content {
             Content::Full => 512,
             Content::Fingerprint => SECTOR_BYTES as u32,
         }
     }
-    /// Granules a sector.
+    /// Granules per sector.
     fn granules_per_sector(&self) -> u32 {
         SECTOR_BYTES as u32 / self.granule_bytes()
     }
-    /// Granules a page.
+    /// Granules per page.
     fn granules_per_page(&self) -> u32 {
         self.geometry.page_bytes / self.granule_bytes()
     }
@@ -106,7 +106,7 @@ impl PageBuffers {
             .filter(|slot| granules & mask(slot * per, per) != 0)
             .fold(0, |all, slot| all | 1 << slot)
     }
-    /// What `granules` are once the unit in slot `from` has come to slot `to`: those of other units are left
+    /// The granules of the unit in slot `from` after it has moved to slot `to`. Those of other units are left
     /// out.
     pub(crate) fn granules_moved(&self, granules: Granules, from: u32, to: u32) -> Granules {
         let per = self.granules_per_unit();
@@ -128,7 +128,7 @@ impl PageBuffers {
     pub(crate) fn record(&self, buffer: BufferId) -> Option<OobRecord> {
         OobRecord::decode_as(self.shape, self.dram.borrow().oob(buffer))
     }
-    /// What the record of a page that was read, and is whole, says of the unit in a slot.
+    /// The record of the unit in a slot of a page that was read and is intact.
     pub(crate) fn unit_record(&self, buffer: BufferId, slot: u32) -> Option<UnitRecord> {
         UnitRecord::decode(self.shape, self.dram.borrow().oob(buffer), slot)
     }
@@ -136,7 +136,8 @@ impl PageBuffers {
     pub(crate) fn put_record(&self, buffer: BufferId, record: &OobRecord) {
         record.encode_as(self.shape, self.dram.borrow_mut().oob_mut(buffer));
     }
-    /// Writes the record of a page of data with these units, each with its slot; without any it is padding.
+    /// Writes the record of a data page with these units, each with its slot. Without any units the page is
+    /// padding.
     pub(crate) fn put_units(
         &self,
         buffer: BufferId,
@@ -150,7 +151,7 @@ impl PageBuffers {
         let page = PageRecord { kind: PageKind::Data, lost_sectors };
         page.encode(self.shape, units, self.dram.borrow_mut().oob_mut(buffer));
     }
-    /// Takes units out of the record of a page that is about to be programmed.
+    /// Removes units from the record of a page that is about to be programmed.
     #[cold]
     pub(crate) fn drop_units(&self, buffer: BufferId, dropped: Units) {
         let lost_sectors = self.record(buffer).map_or(0, |record| record.lost_sectors);
@@ -179,7 +180,7 @@ impl PageBuffers {
             page[granule * len..(granule + 1) * len].fill(0);
         }
     }
-    /// Whether two buffers hold the same there.
+    /// Whether two buffers have the same content in these granules.
     pub(crate) fn is_equal(&self, a: BufferId, b: BufferId, granules: Granules) -> bool {
         let len = self.granule_len();
         let dram = self.dram.borrow();
@@ -188,7 +189,7 @@ impl PageBuffers {
     }
     /// Notes lost granules in the sectors of a page that is to be written.
     pub(crate) fn note_lost(&self, buffer: BufferId, lost: Granules) {
-        // Where a granule is a sector there is nothing to tell beyond what the OOB record says.
+        // If a granule is a sector, the OOB record says it all.
         if self.content == Content::Full {
             let mut dram = self.dram.borrow_mut();
             for (sector, bytes) in dram.page_mut(buffer).chunks_exact_mut(SECTOR_BYTES).enumerate() {
@@ -199,8 +200,8 @@ impl PageBuffers {
             }
         }
     }
-    /// The lost granules of a page that was read: those that `failed` now, and what the `noted` sectors say.
-    /// What they still hold comes to its place.
+    /// The lost granules of a page that was read: those that `failed` now, and those that notes in the
+    /// `noted` sectors list. Moves the other granules of those sectors back to their places.
     pub(crate) fn take_notes(&self, buffer: BufferId, noted: u16, failed: Granules) -> Granules {
         if self.content != Content::Full {
             return self.granules_of(noted) | failed;
@@ -358,8 +359,8 @@ mod tests {
         }
     }
 
-    /// Where a granule is a sector the OOB record says it all; else each lost sector notes which of its
-    /// granules are lost, and gives them back when it is read.
+    /// If a granule is a sector, the OOB record says it all. Otherwise each lost sector notes which of its
+    /// granules are lost, and the note can be read back.
     #[test]
     fn what_is_lost_is_noted_in_the_page_and_found_again() {
         let lost = 0b110 << 8;

@@ -1,9 +1,9 @@
-//! Sectors of which blocks are lost, as they stand in flash.
+//! The form in which sectors with lost blocks are kept on flash.
 //!
-//! The OOB record says which sectors of a page are not whole. Which blocks of such a sector are lost stands
-//! in the sector itself: a note in place of its first block, and that block, if there still is one, in place
-//! of the first lost one. So a note needs no room beside the data, and another failure takes no more with it
-//! than its own sector.
+//! The OOB record says which sectors of a page are incomplete. The sector itself says which of its blocks are
+//! lost: a note takes the place of its first block. The first block, unless it is lost too, takes the place
+//! of the first lost one. So a note needs no extra room, and another failure affects no more than its own
+//! sector.
 
 use aster_codec::checksum::crc32c;
 use aster_units::SECTOR_BYTES;
@@ -15,7 +15,7 @@ const BLOCK_BYTES: usize = SECTOR_BYTES / Blocks::BITS as usize;
 const MAGIC: [u8; 3] = *b"GAP";
 const NOTE_BYTES: usize = 8;
 
-/// Turns a sector whose blocks `lost` are lost into the form that goes to flash.
+/// Turns a sector with lost blocks into the form that is kept on flash.
 pub(crate) fn note(sector: &mut [u8], lost: Blocks) {
     assert!(lost != 0, "a note about nothing");
     move_block(sector, 0, first(lost));
@@ -25,8 +25,8 @@ pub(crate) fn note(sector: &mut [u8], lost: Blocks) {
     sector[4..NOTE_BYTES].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Undoes [`note`] in a sector of which `failed` can't be read: brings the blocks back to their places and
-/// says which are lost. Without a note all are.
+/// Undoes [`note`] in a sector whose `failed` blocks can't be read. Moves the blocks back to their places and
+/// returns which are lost. Without a note all are lost.
 pub(crate) fn take_note(sector: &mut [u8], failed: Blocks) -> Blocks {
     if failed & 1 != 0 {
         return Blocks::MAX;

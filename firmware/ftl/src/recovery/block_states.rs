@@ -1,4 +1,4 @@
-//! States of blocks: what recovery makes of them, and how the allocator comes to know.
+//! States of blocks: how recovery decides them, and how the allocator learns them.
 
 use crate::checkpoint::error::BootError;
 use crate::durability::outbox::LogEntry;
@@ -26,16 +26,16 @@ struct Uses {
     log: BTreeSet<u32>,
     /// Hold the stored map.
     map: BTreeSet<u32>,
-    /// Being written when the last log page was.
+    /// Being written when the last log page was written.
     active: BTreeSet<u32>,
     /// On the last log page's free list.
     listed: BTreeSet<u32>,
-    /// Of these, the ones written since.
+    /// Blocks on the free list that have been written since.
     written: BTreeSet<u32>,
 }
 
 impl Uses {
-    /// The state of a block that the replayed table has as `before`.
+    /// The state of a block whose state in the replayed table is `before`.
     fn state_of(&self, block: BlockIndex, before: BlockState) -> BlockState {
         let is_in = |blocks: &BTreeSet<u32>| blocks.contains(&block.0);
         match before {
@@ -49,8 +49,8 @@ impl Uses {
             BlockState::Free | BlockState::Closed => before,
         }
     }
-    /// Whether the log must learn that a block with this state was opened: it was free on the last log page,
-    /// or by all that its entries say. A page that had no room for the entry names the block as being
+    /// Whether it must be logged that a block with this state was opened: according to the last log page, or
+    /// to all log entries, it was free. If a page had no room for the entry, it lists the block as being
     /// written.
     fn is_unlogged(&self, block: BlockIndex, before: BlockState, state: BlockState) -> bool {
         let was_free = before == BlockState::Free || self.listed.contains(&block.0);
@@ -59,8 +59,8 @@ impl Uses {
 }
 
 impl<M: Mapping> Recovery<M> {
-    /// Gives each block the state that agrees with what was found. The journal learns of blocks opened since
-    /// its last page.
+    /// Gives each block the state that agrees with what was found. Journals blocks that were opened since the
+    /// last log page.
     pub(super) fn set_states(&self, log: &LogRead, probe: &Probe, table: &mut [BlockEntry]) {
         let last = log.last();
         let uses = Uses {
@@ -87,8 +87,8 @@ impl<M: Mapping> Recovery<M> {
         self.adopt_table(table).map_err(|_| NoRecovery::Unreadable)?;
         self.count_valid_units().await.map_err(|_| NoRecovery::Unreadable)
     }
-    /// Marks the free blocks that the last log page doesn't list: nobody has looked whether they are erased.
-    /// What is left of its free list may be written without a further log page.
+    /// Marks the free blocks that the last log page doesn't list as unverified: it is unknown whether they
+    /// are erased. The rest of the page's free list may be written without another log page.
     pub(super) fn mark_unverified(&self, log: &LogRead) {
         let free_list = &log.last().free_list;
         let blocks = self.blocks.table();
@@ -162,7 +162,7 @@ mod tests {
     }
     use Found::{Active, InLog, InMap, Listed, Written};
 
-    /// All of this was found of the block.
+    /// A block for which all of this was found.
     fn with(found: &[Found]) -> Uses {
         let mut uses = Uses::default();
         for of in found {
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    /// Nothing is open after a loss of power, and what a map before this one was stored in is ordinary.
+    /// No block is open after a loss of power, and the blocks of an earlier map are ordinary ones.
     #[test]
     fn of_blocks_that_nothing_was_found_of_only_free_ones_stay_free() {
         for before in [Open, Closed, Map, Log] {
@@ -216,7 +216,7 @@ mod tests {
     fn the_log_learns_of_free_blocks_that_were_written() {
         for state in ALL {
             assert_eq!(with(&[Listed]).is_unlogged(BLOCK, Closed, state), state == Closed);
-            // Of a block that is being written the entry may not have had room on a log page.
+            // If a block is being written, its entry may not have had room on a log page.
             assert_eq!(with(&[Active]).is_unlogged(BLOCK, Free, state), state == Closed);
             assert!(!with(&[Active]).is_unlogged(BLOCK, Open, state));
         }

@@ -1,7 +1,7 @@
 //! Power-on: how the drive learns its state.
 //!
-//! There are four ways, from the cheapest to the dearest. Boot tries them in this order until one leads to
-//! the drive's state.
+//! There are four ways, from the cheapest to the most expensive. Boot tries them in this order until one
+//! leads to the drive's state.
 //!
 //! | way | tried if | the drive |
 //! |---|---|---|
@@ -41,7 +41,7 @@ enum Way<'a> {
     EveryPage,
 }
 
-/// Why a way has not led to the drive's state.
+/// Why a way didn't lead to the drive's state.
 enum NoBoot {
     /// This way doesn't lead there, but a later one may.
     ThisWay,
@@ -118,7 +118,7 @@ impl<M: Mapping> Recovery<M> {
         }
         Ok(boot)
     }
-    /// Clears what a way that failed has left, so that the next one begins as the first did.
+    /// Clears what a failed way has left behind, so that the next one starts afresh.
     fn forget_everything(&self) {
         self.mapping.forget_everything();
         self.blocks.clear();
@@ -154,7 +154,7 @@ impl<M: Mapping> Recovery<M> {
                 self.journal.health.note_counters();
                 let read_only = self.journal.log.has_ended() || self.journal.log.was_read_only();
                 self.journal.health.set_state(if read_only { DriveState::ReadOnly } else { state });
-                // The map is stored again before it loses more pages than its parities can restore.
+                // Have the map stored again before it loses more pages than its parities can restore.
                 if self.runtime.state() == DriveState::Ready && self.runtime.stats().map_pages_restored > 0 {
                     self.journal.due.renew_map();
                 }

@@ -26,9 +26,9 @@ pub(super) enum NoRecovery {
     Other(BootError),
 }
 
-/// The log as far as recovery needs it.
+/// The part of the log that recovery needs.
 pub(super) struct LogRead {
-    // Oldest first, the last one as well.
+    // Oldest first, including the last one.
     pages: VecDeque<(Header, Vec<LogEntry>)>,
     last: Header,
     stored: StoredMap,
@@ -36,11 +36,11 @@ pub(super) struct LogRead {
 }
 
 impl LogRead {
-    /// What the last log page says beside its entries.
+    /// What the last log page says apart from its entries.
     pub(super) fn last(&self) -> &Header {
         &self.last
     }
-    /// What each log page says beside its entries, oldest first.
+    /// What each log page says apart from its entries, oldest first.
     pub(super) fn headers(&self) -> impl Iterator<Item = &Header> + Clone {
         self.pages.iter().map(|(header, _)| header)
     }
@@ -48,11 +48,11 @@ impl LogRead {
     pub(super) fn entries(&self) -> impl Iterator<Item = LogEntry> {
         self.pages.iter().flat_map(|(_, entries)| entries).copied()
     }
-    /// The slots read, that of the newest page first.
+    /// The slots that were read, starting with the newest page's.
     pub(super) fn slots(&self) -> &[SlotRead] {
         &self.slots
     }
-    /// The stored map that the log goes on from.
+    /// The stored map that the log continues from.
     pub(super) fn stored(&self) -> &StoredMap {
         &self.stored
     }
@@ -79,8 +79,8 @@ impl<M: Mapping> Recovery<M> {
             here.into_iter().rev().for_each(|page| pages.push_front(page));
             let (Some((oldest, _)), Some((last, _))) = (pages.front(), pages.back()) else { continue };
             let wanted = last.replay_from.min(last.commit);
-            // A page that was not written well is written again to the next slot. So two slots may begin with
-            // the same page, and both are read.
+            // A page whose program failed is written again to the next slot. So two slots may begin with the
+            // same page, and both are read.
             let overlaps = slots.last().is_some_and(|&(next, _)| next >= oldest.number);
             if oldest.number <= wanted && !overlaps {
                 break;
@@ -120,7 +120,7 @@ impl<M: Mapping> Recovery<M> {
         slots.push(with_last(current));
         Some(slots)
     }
-    /// The slots that have log pages, each with the number of its first page, in the order of these numbers.
+    /// The slots that have log pages, each with the number of its first page, sorted by that number.
     async fn find_slots(&self) -> Result<Vec<(u64, usize)>, NoRecovery> {
         let slots = self.journal.log.slot_blocks();
         let luns = self.runtime.geometry.total_luns() as usize;
@@ -138,8 +138,8 @@ impl<M: Mapping> Recovery<M> {
                 let mut page = self.journal.own.log_page_in(&outcome, self.probe_buffer(n));
                 if page.is_none() && !outcome.erased {
                     page = self.read_line(slots[slot], 0, 1).await;
-                    // If a loss of power tore this line, it is the slot's last. If there is a line behind it,
-                    // the first one was whole once; reading the slot then finds out which pages are missing.
+                    // If a loss of power tore this line, it is the slot's last. If another line follows, this
+                    // one was intact once. Reading the slot then shows which pages are missing.
                     let lines =
                         u32::from(self.runtime.geometry.pages_per_block) / self.journal.own.log_copies();
                     if page.is_none() && lines > 1 {
@@ -186,7 +186,7 @@ impl<M: Mapping> Recovery<M> {
             pages.extend(page);
         }
     }
-    /// Reads the copies on a line, from number `from` on, until one is whole.
+    /// Reads the copies on a line, from copy `from` on, until one is intact.
     #[cold]
     async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<LogEntry>)> {
         let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.buffers().scratch());

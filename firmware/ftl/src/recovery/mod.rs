@@ -6,7 +6,7 @@
 //! | `recover` | the steps of a recovery, in their order |
 //! | `log_read`, `replay`, `probe`, `take_over`, `versions`, `block_states` | the steps |
 //! | `page_read`, `version`, `stale_pages` | what these use |
-//! | `rebuild` | what is done where no log is left, and with a drive from the factory |
+//! | `rebuild` | what is done if no log is left, and with a drive from the factory |
 
 mod block_states;
 pub(crate) mod boot;

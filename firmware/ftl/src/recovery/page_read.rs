@@ -1,4 +1,4 @@
-//! Reading pages as a whole, and what they are found to hold.
+//! Reading whole pages, and what they are found to hold.
 
 use crate::mapping::Mapping;
 use crate::recovery::state::Recovery;
@@ -28,7 +28,7 @@ impl<M: Mapping> Recovery<M> {
         if outcome.erased && outcome.status == FlashStatus::Done {
             return Probed::Erased;
         }
-        // A page whose program has ended has a readable sector, unless the medium has lost all of it.
+        // A page whose program has ended has a readable sector, unless the medium has lost the whole page.
         let all = self.pages.whole().mask();
         let torn = match outcome.status {
             FlashStatus::Done => false,
@@ -39,7 +39,7 @@ impl<M: Mapping> Recovery<M> {
         // No drive gives out a number that leaves no room for greater ones.
         record.filter(|record| record.sequence <= COUNT_MAX).map_or(Probed::Torn, Probed::Page)
     }
-    /// What a page of data that was found says of the unit in a slot.
+    /// The unit in a slot of a data page that was found.
     pub(super) fn unit_found(&self, record: &OobRecord, buffer: BufferId, slot: u32) -> Option<UnitRecord> {
         let unit = self.pages.unit_record(buffer, slot)?;
         (record.kind == PageKind::Data && unit.sequence <= COUNT_MAX).then_some(unit)
@@ -48,7 +48,8 @@ impl<M: Mapping> Recovery<M> {
     pub(super) fn probe_buffer(&self, n: usize) -> BufferId {
         self.pages.dram().borrow().metadata_buffer(n as u32)
     }
-    /// A buffer for the `n`th of the data pages that are read side by side. It keeps content as they do.
+    /// A buffer for the `n`th of the data pages that are read side by side. It keeps content in the same form
+    /// as they do.
     pub(super) fn data_buffer(&self, n: usize) -> BufferId {
         BufferId(self.runtime.config.buffers().gc(LunIndex(n as u32), 0))
     }

@@ -1,4 +1,4 @@
-//! Probing: what stands in pages that no log page tells of.
+//! Probing: finding out what is in pages that no log page mentions.
 
 use crate::mapping::Mapping;
 use crate::recovery::log_read::LogRead;
@@ -17,7 +17,7 @@ use aster_units::{BufferId, Ppa, Upa};
 /// Unreadable pages at the beginning of a block after which probing gives the block up.
 const PAGES_UNREADABLE: u32 = 4;
 
-/// A page that was read as a whole.
+/// A whole page that was read.
 #[derive(Clone, Copy)]
 struct PageAt {
     block: BlockIndex,
@@ -48,7 +48,7 @@ impl Probe {
     pub(super) fn is_used(&self, block: BlockIndex) -> bool {
         self.used.contains(&block.0)
     }
-    /// Blocks with a torn page, in their order.
+    /// Blocks with a torn page, in ascending order.
     pub(super) fn torn(&self) -> impl Iterator<Item = BlockIndex> {
         self.torn.iter().copied().map(BlockIndex)
     }
@@ -60,15 +60,15 @@ impl Probe {
     pub(super) fn any_readable(&self) -> bool {
         !self.readable.is_empty()
     }
-    /// The greatest sequence number of data; 0 when there are none.
+    /// The highest sequence number of data; 0 when there are none.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
     }
-    /// The greatest number of a log page; 0 when there are none.
+    /// The highest number of a log page; 0 when there are none.
     pub(super) fn log_number(&self) -> u64 {
         self.log_number
     }
-    /// The greatest generation of a stored map; 0 when there are none.
+    /// The highest generation of a stored map; 0 when there are none.
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
@@ -80,8 +80,8 @@ impl Probe {
     pub(super) fn log_number_in(&self, block: BlockIndex) -> u64 {
         self.log_blocks.get(&block.0).copied().unwrap_or(0)
     }
-    /// Notes what a page holds, of data the units that `units` gives with their places. True when the next
-    /// page of its block is to be read.
+    /// Notes what a page holds: for a data page the units and places from `units`. Returns true if the next
+    /// page of the block should be read.
     fn note(
         &mut self,
         at: PageAt,
@@ -94,7 +94,7 @@ impl Probe {
             Probed::Torn => {
                 self.torn.insert(block.0);
                 self.used.insert(block.0);
-                // A block of which no page can be read is bad or half erased, and holds nothing.
+                // A block without a readable page is bad or half erased, and holds nothing.
                 return page + 1 != PAGES_UNREADABLE || self.readable.contains(&block.0);
             }
             Probed::Page(record) => {
@@ -122,14 +122,14 @@ impl Probe {
 }
 
 impl<M: Mapping> Recovery<M> {
-    /// Probes where the last log page says that there are pages without an entry.
+    /// Probes the blocks in which there may be pages without an entry, according to the last log page.
     pub(super) async fn probe_unlogged(&self, log: &LogRead) -> Probe {
         let last = log.last();
         let free_list = last.free_list.iter().map(|&block| (block, 0));
         let ranges: Vec<_> = last.ranges.iter().copied().chain(free_list).collect();
         self.probe(&ranges).await
     }
-    /// Reads blocks from a page on to their first erased page. All LUNs work side by side.
+    /// Reads each block from a given page to its first erased page. All LUNs work in parallel.
     pub(super) async fn probe(&self, ranges: &[(BlockIndex, u32)]) -> Probe {
         let luns = self.runtime.geometry.total_luns();
         let mut todo: Vec<VecDeque<(BlockIndex, u32)>> = vec![VecDeque::new(); luns as usize];
@@ -161,8 +161,8 @@ impl<M: Mapping> Recovery<M> {
         }
         probe
     }
-    /// The units of a page of data that was read, with their places; those beyond the drive's end are left
-    /// out, of a drive with more of them.
+    /// The units of a data page that was read, with their places. Leaves out units beyond the capacity: they
+    /// belong to a larger drive.
     fn units_found(
         &self,
         page: Ppa,
@@ -186,8 +186,8 @@ impl<M: Mapping> Recovery<M> {
         let (at, into) = (self.ppa_of(block, page), self.data_buffer(lun));
         Some((lun, self.begin_whole_read(at, into).await))
     }
-    /// Reads a page of the log or of a stored map. In fingerprint content these keep their bytes, which a
-    /// buffer for data can't take.
+    /// Reads a page of the log or of a stored map. With fingerprint content such a page is still kept as
+    /// bytes, which a data buffer has no room for.
     #[cold]
     async fn probe_metadata(&self, block: BlockIndex, page: u32) -> Probed {
         let buffer = self.scratch();
@@ -246,7 +246,7 @@ mod tests {
         let mut probe = Probe::default();
         let looked_at = (0..).take_while(|&page| note(&mut probe, page, Probed::Torn)).count() as u32 + 1;
         assert_eq!(looked_at, PAGES_UNREADABLE);
-        // One readable page before is a reason to look for others.
+        // One readable page is a reason to look for others.
         let mut probe = Probe::default();
         note(&mut probe, 0, record(PageKind::Padding, 0, 0));
         assert!((1..2 * PAGES_UNREADABLE).all(|page| note(&mut probe, page, Probed::Torn)));

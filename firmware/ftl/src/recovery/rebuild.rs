@@ -1,7 +1,7 @@
-//! Reading every block: on a drive from the factory to find its bad blocks, on a drive that has lost its log
-//! to find everything.
+//! Reading every block: on a drive from the factory, to find its bad blocks; on a drive that has lost its
+//! log, to find everything.
 //!
-//! Only the log records trims. Without it, data that were trimmed before the loss of power may come back.
+//! Only the log records trims. Without it, data that was trimmed before the loss of power may come back.
 
 use crate::checkpoint::error::BootError;
 use crate::mapping::Mapping;
@@ -16,9 +16,9 @@ use aster_parties::Boot;
 use aster_ports::flash::{FlashStatus, Tag};
 use aster_units::{BlockAddr, LunIndex};
 
-/// The first spare byte of a block's first or last page marks it (P4, ONFI 5.1 §3.3); FFh in both is good.
-/// A byte with this many zero bits is a mark, or was programmed. Fewer zero bits may be bit errors, since the
-/// byte is read without correction.
+/// The first spare byte of a block's first or last page marks it as bad (P4, ONFI 5.1 §3.3); FFh in both
+/// means that it is good. A byte with this many zero bits is a mark or was programmed. Fewer zero bits may be
+/// bit errors, since the byte is read without correction.
 const BAD_MARK_ZEROES: u32 = 4;
 
 /// What the raw spare bytes of a block's first and last page say.
@@ -73,8 +73,8 @@ impl<M: Mapping> Recovery<M> {
         let unused = probe.versions().is_empty() && probe.log_number() == 0 && !probe.log_end();
         Ok(if unused { Boot::Fresh } else { Boot::Rebuilt })
     }
-    /// Maps the newest version of each logical page. Sequence numbers and generations of maps go on behind
-    /// the greatest ones found.
+    /// Maps the newest version of each logical page. Sequence numbers and generations of maps continue after
+    /// the highest ones found.
     async fn map_newest(&self, probe: &Probe) -> Result<(), BootError> {
         let mut versions = probe.versions().to_vec();
         versions.sort_unstable();
@@ -137,7 +137,7 @@ impl<M: Mapping> Recovery<M> {
         spare.zero |= bytes[0] == 0;
         spare.written |= !last && bytes.iter().any(|byte| byte.count_zeros() >= BAD_MARK_ZEROES);
     }
-    /// Adopts a block of which only the state is known.
+    /// Adopts a block about which only the state is known.
     pub(crate) fn adopt_as(&self, block: BlockIndex, state: BlockState) {
         let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
         self.blocks.table().adopt(block, entry).expect("a state alone contradicts nothing");

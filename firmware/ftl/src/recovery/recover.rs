@@ -1,4 +1,4 @@
-//! Recovery from a sudden loss of power, out of what stands on NAND.
+//! Recovery from a sudden loss of power, from what is on NAND.
 //!
 //! `Recovery::recover` is the list of these steps, in this order:
 //!
@@ -8,7 +8,7 @@
 //! | `load_map` | loads the stored map and its block table | the stored map |
 //! | `replay_log` | applies the log's entries to both | |
 //! | `probe_unlogged` | finds the pages that no log page tells of | blocks that the last log page lists |
-//! | `take_over_log` | lets the log and sequence numbers go on behind what was found | |
+//! | `take_over_log` | continues the log and sequence numbers after what was found | |
 //! | `choose_versions` | chooses the pages found that are newer than the map's | the map's, in doubt |
 //! | `map_versions` | maps these, and journals it | |
 //! | `set_states` | gives each block a state that agrees with what was found | |
@@ -16,11 +16,11 @@
 //! | `mark_unverified` | marks free blocks that may not be erased | |
 //! | `evacuate_torn` | has blocks with torn pages collected | |
 //!
-//! Without a hint from NVRAM, `read_log` looks for the log in the first line of each slot.
-//! Recovery writes nothing, so it may be cut off by another loss of power and begin anew. Of several versions
-//! of a logical page the one with the greatest sequence number counts. A page whose program was cut off is
-//! no version. The blocks that were being written are closed, since programming them further is a risk; those
-//! with a torn page are collected.
+//! Without a hint from NVRAM, `read_log` looks for the log in the first line of each slot. Recovery writes
+//! nothing, so another loss of power may interrupt it and it starts over. Of several versions of a logical
+//! page, the one with the highest sequence number counts. A page whose program was cut off is not a version.
+//! Blocks that were being written are closed, since programming them further would be risky. Those with a
+//! torn page are collected.
 
 use crate::journal::root::LogPlace;
 use crate::mapping::Mapping;

@@ -17,7 +17,7 @@ struct Trim {
     sequence: u64,
 }
 
-/// The trims that the log has, oldest first.
+/// The trims in the log, oldest first.
 #[derive(Default)]
 pub(super) struct Trims(Vec<Trim>);
 
@@ -36,7 +36,7 @@ impl Trims {
     }
 }
 
-/// A replay on its way.
+/// A replay in progress.
 struct Replay<'a> {
     logical_units: u32,
     physical_units: u64,
@@ -51,8 +51,8 @@ struct Remapped {
 }
 
 impl Replay<'_> {
-    /// Applies an entry to the block table and gives what it changes in the map. `None` when the entry names
-    /// what the drive doesn't have.
+    /// Applies an entry to the block table and returns what it changes in the map. `None` if the entry names
+    /// something that the drive doesn't have.
     fn apply(&mut self, entry: LogEntry) -> Option<Remapped> {
         let mut remapped = Remapped { pages: 0..0, to: Upa::NONE };
         match entry {
@@ -67,8 +67,8 @@ impl Replay<'_> {
                 remapped.pages = first.0..end;
                 self.trims.0.push(Trim { first, count, sequence });
             }
-            // A failing block is neither erased nor opened again. Where the table has a block as failing, it
-            // was stored after this entry was written.
+            // A failing block is neither erased nor opened again. If a block is failing in the table, the
+            // table was stored after this entry was written.
             LogEntry::Opened(block) => {
                 let entry = self.table.get_mut(block.at())?;
                 if entry.state != BlockState::Failing {
@@ -89,7 +89,7 @@ impl Replay<'_> {
 }
 
 impl<M: Mapping> Recovery<M> {
-    /// Brings map and block table to where the log ends.
+    /// Brings the map and the block table up to the end of the log.
     pub(super) async fn replay_log(
         &self,
         log: &LogRead,
@@ -128,7 +128,8 @@ mod tests {
     fn closed() -> BlockEntry {
         BlockEntry { state: BlockState::Closed, stream: Stream::Host, next: 0, erases: 1, unverified: false }
     }
-    /// Replays entries over an empty map; gives what is mapped then, and the trims. `None` as `apply` says.
+    /// Replays entries over an empty map. Returns what is mapped then, and the trims. `None` if `apply`
+    /// returns that.
     fn replay(table: &mut [BlockEntry], entries: &[LogEntry]) -> Option<(BTreeMap<u32, u32>, Trims)> {
         let mut mapped = BTreeMap::new();
         let (logical_units, physical_units) = (LOGICAL_UNITS, PHYSICAL_UNITS);
@@ -174,7 +175,7 @@ mod tests {
         }
     }
 
-    /// A map may be stored while a block is failing, and replay begin before the block was opened.
+    /// A map may be stored while a block is failing, and the replay may begin before the block was opened.
     #[test]
     fn a_failing_block_stays_as_the_table_has_it() {
         let [failing, other] = [2, 4].map(BlockIndex);

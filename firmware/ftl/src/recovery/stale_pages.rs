@@ -5,12 +5,12 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use aster_units::Upa;
 
-/// Runs of stale pages, in their order: the first page and how many. What stands there does not count.
+/// Runs of stale pages in ascending order: the first page and the length. Their content doesn't count.
 pub(super) struct StalePages(Vec<(Upa, u32)>);
 
 impl StalePages {
-    /// The runs that log pages list, of blocks with so many pages. A block that a later log page lists as
-    /// erased was erased since: what stands there now is newer.
+    /// The runs that log pages list. A block that a later log page lists as free has been erased since: its
+    /// present content is newer.
     pub(super) fn listed_by<'a>(
         headers: impl Iterator<Item = &'a Header> + Clone,
         units_per_block: u32,
@@ -60,7 +60,7 @@ mod tests {
         let stored = Header { number: 5, stale: vec![(Upa(12), 2), (Upa(25), 2)], ..Header::default() };
         let erased = |number| Header { number, free_list: vec![BlockIndex(1)], ..Header::default() };
         assert_eq!(stale_among(&[stored.clone(), erased(6)], 0..40), [25, 26]);
-        // What was listed as erased before, or by the same page, has been written since.
+        // Blocks listed as free before, or by the same page, have been written since.
         assert_eq!(stale_among(&[erased(4), stored.clone()], 0..40), [12, 13, 25, 26]);
         assert_eq!(stale_among(&[stored, erased(5)], 0..40), [12, 13, 25, 26]);
     }

@@ -12,7 +12,7 @@ use crate::terms::runtime::Runtime;
 use alloc::rc::Rc;
 use core::cell::RefCell;
 
-/// What finds the drive's state on NAND at power-on.
+/// Finds the drive's state on NAND at power-on.
 pub(crate) struct Recovery<M: Mapping> {
     pub(super) boot_error: RefCell<Option<BootError>>,
     pub(super) checkpoint: Rc<Checkpoint<M>>,

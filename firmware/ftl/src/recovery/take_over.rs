@@ -1,4 +1,4 @@
-//! The log of before the loss of power goes on.
+//! Continuing the log after a loss of power.
 
 use crate::mapping::Mapping;
 use crate::recovery::log_read::LogRead;
@@ -6,7 +6,7 @@ use crate::recovery::probe::Probe;
 use crate::recovery::state::Recovery;
 
 impl<M: Mapping> Recovery<M> {
-    /// The log goes on behind its last page, and sequence numbers behind the greatest one found.
+    /// Continues the log after its last page, and sequence numbers after the highest one found.
     pub(super) fn take_over_log(&self, read: &LogRead, probe: &Probe) {
         let last = read.last();
         self.journal.log.note_read_only(last.read_only || probe.log_end());

@@ -1,4 +1,4 @@
-//! Versions of logical pages: which of those found on flash count.
+//! Versions of logical pages: deciding which of those found on flash count.
 
 use crate::durability::outbox::LogEntry;
 use crate::mapping::Mapping;
@@ -15,28 +15,28 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_units::{BufferId, Lpn, Upa};
 
-/// What decides between versions, beside their numbers.
+/// What decides between versions, apart from their numbers.
 struct Choice<'a> {
     units_per_block: u32,
     /// The last sequence number that the log knows.
     sequence: u64,
-    /// Blocks collected and not yet erased: all copies out of them count.
+    /// Blocks that were collected but not erased yet: all copies out of them count.
     collected: &'a [BlockIndex],
     trims: &'a Trims,
 }
 
-/// A logical page of which sequence numbers don't tell whether the map's version is older.
+/// A logical page for which sequence numbers don't tell whether the map's version is older.
 #[derive(PartialEq, Eq, Debug)]
 struct Unsure<'a> {
-    /// The versions found with the greatest sequence number.
+    /// The versions found with the highest sequence number.
     newest: &'a [Version],
-    /// The one that counts if the map's is older or unreadable.
+    /// The version that counts if the map's is older or unreadable.
     chosen: Version,
     /// Where the map has the page.
     mapped: Upa,
 }
 
-/// What sequence numbers tell of a logical page.
+/// What sequence numbers tell about a logical page.
 #[derive(PartialEq, Eq, Debug)]
 enum ByNumber<'a> {
     /// The version that is newer than the map's, if there is one.
@@ -45,7 +45,8 @@ enum ByNumber<'a> {
 }
 
 impl Choice<'_> {
-    /// Chooses among the versions found of one logical page, which are sorted; the map has it at `mapped`.
+    /// Chooses among the versions found of one logical page, which must be sorted. The map has the page at
+    /// `mapped`.
     fn by_number<'v>(&self, of_page: &'v [Version], mapped: Upa) -> ByNumber<'v> {
         let Some(&Version { lpn, sequence, .. }) = of_page.last() else { return ByNumber::Newer(None) };
         let older = of_page.partition_point(|version| version.sequence < sequence);
@@ -62,8 +63,8 @@ impl Choice<'_> {
             ByNumber::Unsure(Unsure { newest, chosen, mapped })
         }
     }
-    /// The version that is newer than the one at the map's place, where the read has found `here`, if any
-    /// unit.
+    /// The version that is newer than the one at the map's place, if there is one. `here` is the unit that
+    /// was read from the map's place, if any.
     fn by_mapped(&self, unsure: &Unsure<'_>, here: Option<UnitRecord>) -> Option<Version> {
         let Unsure { newest, chosen, mapped } = *unsure;
         let Version { lpn, sequence, .. } = chosen;
@@ -74,13 +75,13 @@ impl Choice<'_> {
         let here = Version { lpn, sequence, at: mapped, copy: record.copy };
         (record.sequence == sequence).then(|| self.moved_on(here, newest)).flatten()
     }
-    /// The copy that counts in place of the version at the map's place, if that is another.
+    /// The copy that counts instead of the version at the map's place, if it is a different one.
     fn moved_on(&self, here: Version, newest: &[Version]) -> Option<Version> {
         let to = self.follow(here, newest);
         (to.at != here.at).then_some(to)
     }
-    /// The copy that counts in place of a version. Either all copies out of a block count or none: so where
-    /// the block of a version has been collected, the next copy counts.
+    /// The copy that counts instead of a version. Either all copies out of a block count or none. So if the
+    /// block of a version has been collected, the next copy counts.
     fn follow(&self, from: Version, versions: &[Version]) -> Version {
         let mut at = from;
         while self.collected.contains(&BlockIndex(at.at.0 / self.units_per_block))
@@ -107,7 +108,7 @@ impl<M: Mapping> Recovery<M> {
         let mut versions: Vec<_> = probe.versions().iter().copied().filter(counts).collect();
         versions.sort_unstable();
         let choice = Choice { units_per_block, sequence: last.sequence, collected: &last.collected, trims };
-        // Those of the map itself come first: what it says of the host's depends on them.
+        // Units of the map itself come first: the places of the host's units depend on them.
         let host_units = self.journal.own.host_units();
         let (host, own) = versions.split_at(versions.partition_point(|version| version.lpn.0 < host_units));
         let mut all = self.choose_among(&choice, own).await?;
@@ -133,7 +134,7 @@ impl<M: Mapping> Recovery<M> {
         self.compare_with_mapped(choice, &unsure, &mut newer).await;
         Ok(newer)
     }
-    /// Reads the pages that the map has, to compare them with what was found.
+    /// Reads the pages at the map's places, to compare them with the versions found.
     async fn compare_with_mapped(
         &self,
         choice: &Choice<'_>,
@@ -161,11 +162,11 @@ impl<M: Mapping> Recovery<M> {
             newer.extend(choice.by_mapped(&unsure[n], here));
         }
     }
-    /// A buffer for a page with this unit: those of the map itself are kept as bytes.
+    /// A buffer for a page with this unit: units of the map itself are kept as bytes.
     fn buffer_for(&self, unit: Lpn, n: usize) -> BufferId {
         if unit.0 < self.journal.own.host_units() { self.data_buffer(n) } else { self.probe_buffer(n) }
     }
-    /// Maps versions, and has the journal know it.
+    /// Maps versions, and journals that.
     pub(super) async fn map_versions(&self, versions: &[Version]) -> Result<(), NoRecovery> {
         for &Version { lpn, at, .. } in versions {
             self.mapping.restore(lpn, at, false).await.map_err(|_| NoRecovery::Unreadable)?;
@@ -191,7 +192,7 @@ mod tests {
     fn choice<'a>(collected: &'a [BlockIndex], trims: &'a Trims) -> Choice<'a> {
         Choice { units_per_block: UNITS_PER_BLOCK, sequence: LOGGED, collected, trims }
     }
-    /// What is chosen by number where the map has the page in this block, and whether that is not sure.
+    /// What is chosen by number if the map has the page in this block, and how many pages are unsure.
     fn chosen(versions: &[Version], mapped: Option<u32>, collected: &[u32]) -> (Vec<Version>, usize) {
         let mut sorted = versions.to_vec();
         sorted.sort_unstable();
@@ -204,8 +205,8 @@ mod tests {
         }
     }
 
-    /// Copies of a page that have one sequence number, each in a block of its own: the counts of copies are a
-    /// ring.
+    /// Copies of a page with the same sequence number, each in a block of its own. Counts of copies wrap
+    /// around.
     #[test]
     fn of_equal_numbers_the_count_of_copies_tells_which_came_out_of_which() {
         let trims = Trims::default();
@@ -216,8 +217,7 @@ mod tests {
             let [last, origin, middle] = versions;
             assert_eq!(Version::first_of(&versions, |_| true), Some(origin));
             assert_eq!(Version::first_of(&versions, |version| *version != origin), Some(middle));
-            // All that was in a collected block counts where it was copied to, nothing that was copied out of
-            // another.
+            // Copies out of a collected block count, and copies out of other blocks don't.
             for (collected, counts) in [
                 (&[][..], origin),
                 (&[one], middle),
@@ -252,7 +252,7 @@ mod tests {
     fn a_number_that_the_log_does_not_know_is_newer_than_the_map() {
         let new = version(2, LOGGED + 1, 0);
         assert_eq!(chosen(&[new], Some(1), &[]), (std::vec![new], 0));
-        // One that it knows may be older than the map's.
+        // A version with a number that the log knows may be older than the map's.
         assert_eq!(chosen(&[version(2, LOGGED, 0)], Some(1), &[]), (std::vec![], 1));
     }
 

@@ -11,31 +11,31 @@ use aster_parties::{ClosedBlocks, VictimPolicy};
 use aster_units::{LunIndex, Ppa};
 use core::cell::{Cell, RefCell};
 
-/// Blocks that a search for a page to copy passes over at most: each page of a word line may be of a block of
-/// its own, and so may be what another is waiting for.
+/// The most blocks that a search for a page to copy skips: each page of a word line may belong to a different
+/// block, and so may each page that another one is waiting for.
 const PASSED_MAX: usize = 2 * PAGES_PER_WORD_LINE_MAX;
 
-// Valid units of a block that is no candidate.
+// Takes the place of the number of valid units if a block is no candidate.
 const NO_CANDIDATE: u32 = ClosedBlocks::NOT_OFFERED;
 
 /// Which blocks can be collected, and which of them is next.
 pub(crate) struct Candidates {
     layout: BlockLayout,
     wear: Rc<Wear>,
-    // Chooses among the blocks that hold something; those that don't go first, whatever it says.
+    // Chooses among blocks with valid units. Empty blocks are always collected first.
     policy: RefCell<Box<dyn VictimPolicy>>,
     blocks: RefCell<Facts>,
     // Blocks closed so far.
     closings: Cell<u64>,
-    // A candidate may hold nothing any more.
+    // Whether some candidate may be empty.
     emptied: Cell<bool>,
 }
 
-// Of each block of the drive; arrays, since a search walks one of them.
+// Per block of the drive. These are arrays, since a search walks only one of them.
 struct Facts {
-    // Its valid units, or NO_CANDIDATE.
+    // The block's valid units, or NO_CANDIDATE.
     valid: Box<[u32]>,
-    // How many blocks were closed when it was.
+    // How many blocks had been closed when this one was.
     closed_at: Box<[u64]>,
 }
 
@@ -64,12 +64,12 @@ impl Candidates {
 
     // ---- what becomes of a block ----
 
-    /// The block takes no more pages: it is the youngest of those that don't.
+    /// The block takes no more pages. It is the youngest closed block now.
     pub(crate) fn closed(&self, block: BlockIndex) {
         self.closings.set(self.closings.get() + 1);
         self.blocks.borrow_mut().closed_at[block.at()] = self.closings.get();
     }
-    /// The block can be collected; it has so many valid units.
+    /// The block can be collected. It has `valid` valid units.
     pub(crate) fn offer(&self, block: BlockIndex, valid: u32) {
         assert!(valid <= self.layout.units_per_block(), "{block:?} holds more than it can");
         debug_assert!(!self.has(block), "{block:?} is offered twice");
@@ -117,27 +117,27 @@ impl Candidates {
         let units = self.layout.units_per_block();
         self.blocks.borrow().valid[self.layout.blocks_of(lun)].iter().any(|&valid| valid < units)
     }
-    /// Whether a candidate of the LUN holds nothing any more.
+    /// Whether a candidate of the LUN is empty.
     pub(crate) fn has_empty(&self, lun: LunIndex) -> bool {
         self.blocks.borrow().valid[self.layout.blocks_of(lun)].contains(&0)
     }
-    /// Whether any candidate of the drive may hold nothing, since that was last forgotten.
+    /// Whether any candidate may have become empty since [`Candidates::forget_emptied`].
     pub(crate) fn may_be_emptied(&self) -> bool {
         self.emptied.get()
     }
-    /// All candidates that hold nothing are known.
+    /// All empty candidates are known.
     pub(crate) fn forget_emptied(&self) {
         self.emptied.set(false);
     }
-    /// A candidate of the LUN that holds nothing is to be looked for again.
+    /// Empty candidates of the LUN should be looked for again.
     pub(crate) fn note_emptied(&self, lun: LunIndex) {
         self.emptied.set(self.emptied.get() || self.has_empty(lun));
     }
 
     // ---- which one is next ----
 
-    /// Takes the oldest candidate that holds nothing, else the one that the policy chooses. `None` when
-    /// nothing would be gained.
+    /// Takes the oldest empty candidate, else the one that the policy chooses. `None` if collecting would
+    /// gain nothing.
     pub(crate) fn take_best(&self, lun: LunIndex) -> Option<BlockIndex> {
         let block = self.best(lun)?;
         self.withdraw(block);
@@ -158,21 +158,21 @@ impl Candidates {
         });
         Some(self.layout.block_index(lun, chosen?))
     }
-    /// Takes the LUN's oldest candidate that holds nothing any more.
+    /// Takes the LUN's oldest empty candidate.
     pub(crate) fn take_empty_of(&self, lun: LunIndex) -> Option<BlockIndex> {
         if !self.has_empty(lun) {
             return None;
         }
         self.take_best(lun)
     }
-    /// Takes a candidate of the drive that holds nothing any more.
+    /// Takes an empty candidate of any LUN.
     pub(crate) fn take_empty(&self) -> Option<BlockIndex> {
         let block = self.blocks.borrow().valid.iter().position(|&valid| valid == 0)?;
         let block = BlockIndex(block as u32);
         self.withdraw(block);
         Some(block)
     }
-    /// Takes a block if it is a candidate and holds nothing.
+    /// Takes a block if it is an empty candidate.
     pub(crate) fn take_if_empty(&self, block: BlockIndex) -> bool {
         let is_empty = self.blocks.borrow().valid[block.at()] == 0;
         if is_empty {
@@ -180,8 +180,8 @@ impl Candidates {
         }
         is_empty
     }
-    /// Takes the candidate that was erased the fewest times, the oldest of several, if it is more than
-    /// `spread` erases behind the most worn block of the LUN.
+    /// Takes the candidate with the fewest erases if it is more than `spread` erases behind the LUN's most
+    /// worn block; of several, the oldest.
     pub(crate) fn take_cold(&self, lun: LunIndex, spread: u32) -> Option<BlockIndex> {
         let most = self.wear.most(lun);
         if most <= spread {
@@ -198,8 +198,8 @@ impl Candidates {
         self.withdraw(block);
         Some(block)
     }
-    /// What `find` finds in the first candidate, in the order in which they would be collected, in which it
-    /// finds anything. The candidates stay as they are.
+    /// Calls `find` with candidates in the order in which they would be collected, until it finds something.
+    /// The candidates are not changed.
     pub(crate) fn find_page(&self, lun: LunIndex, find: impl Fn(BlockIndex) -> Option<Ppa>) -> Option<Ppa> {
         let mut passed = [(BlockIndex(0), NO_CANDIDATE); PASSED_MAX];
         let mut count = 0;

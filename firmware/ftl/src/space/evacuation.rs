@@ -1,5 +1,5 @@
-//! Blocks whose data must move whatever they hold: a program failed in them, or a loss of power has torn a
-//! page.
+//! Blocks whose data must move no matter how much they hold: a program failed in them, or a loss of power
+//! tore a page.
 
 use crate::space::layout::BlockLayout;
 use crate::space::states::States;
@@ -14,8 +14,8 @@ use core::cell::{Cell, RefCell};
 pub(crate) struct Evacuation {
     layout: BlockLayout,
     states: Rc<States>,
-    // A drive that takes no more writes leaves data where it can be read: its free blocks are for what is
-    // buffered, and for the map.
+    // A read-only drive leaves data where it can still be read: its free blocks are for buffered data and for
+    // the map.
     is_on: Cell<bool>,
     luns: Box<[RefCell<OfLun>]>,
 }
@@ -47,11 +47,11 @@ impl Evacuation {
     fn lun_of(&self, block: BlockIndex) -> &RefCell<OfLun> {
         &self.luns[self.layout.lun_of(block).index()]
     }
-    /// Data moves out of such blocks.
+    /// Whether data moves out of such blocks.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.get()
     }
-    /// Lets data stay in blocks in which a program failed.
+    /// Stops moving data out of such blocks.
     pub(crate) fn stop(&self) {
         self.is_on.set(false);
     }
@@ -67,7 +67,8 @@ impl Evacuation {
             failing.push_back(block);
         }
     }
-    /// A closed block is to be collected soon, whatever it holds: the power went while it was written.
+    /// A closed block is to be collected soon, no matter how much it holds: the power went while it was being
+    /// written.
     pub(crate) fn collect_torn(&self, block: BlockIndex) {
         if self.states.of(block) == BlockState::Closed {
             self.lun_of(block).borrow_mut().torn.push_back(block);
@@ -81,7 +82,7 @@ impl Evacuation {
     pub(crate) fn take_torn(&self, lun: LunIndex) -> Option<BlockIndex> {
         self.luns[lun.index()].borrow_mut().torn.pop_front()
     }
-    /// The block is erased at once.
+    /// Removes a block that is erased at once.
     pub(crate) fn leave_out(&self, block: BlockIndex) {
         self.lun_of(block).borrow_mut().failing.retain(|&failing| failing != block);
     }

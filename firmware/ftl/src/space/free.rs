@@ -1,8 +1,7 @@
-//! Free blocks, and which of them log pages list.
+//! Free blocks, and which of them are listed in log pages.
 //!
-//! A block is written only after a log page has listed it, for recovery to look into. So the free blocks of a
-//! LUN are a list whose first ones are listed; behind them, where wear is levelled, they stand in the order
-//! of their wear.
+//! A block is written only after a log page has listed it, so that recovery looks into it. The first of a
+//! LUN's free blocks are the listed ones. If wear is levelled, the others follow in the order of their wear.
 
 use crate::space::layout::BlockLayout;
 use crate::space::wear::Wear;
@@ -24,24 +23,24 @@ pub(crate) struct FreeLists {
     layout: BlockLayout,
     wear: Rc<Wear>,
     luns: Box<[RefCell<LunFree>]>,
-    // Blocks that recovery has not found erased itself.
+    // Blocks that recovery has not verified as erased.
     unverified: Bits,
-    // Blocks that the last log page before a loss of power lists.
+    // Blocks listed by the last log page before a loss of power.
     at_power_on: RefCell<Vec<BlockIndex>>,
-    // The log has not ended and will list further blocks: none is written before it is listed.
+    // The log has not ended and will list further blocks. No block is written before it is listed.
     is_logged: Cell<bool>,
 }
 
 struct LunFree {
     blocks: VecDeque<BlockIndex>,
-    // How many of the blocks, from the first on, the last log page lists.
+    // How many blocks at the front are listed by the last log page.
     listed: usize,
-    // How many it will be once the log page in work is written.
+    // How many will be listed once the log page in progress is written.
     listing: usize,
 }
 
 impl LunFree {
-    /// How many of the first blocks keep their places.
+    /// How many blocks at the front keep their places.
     fn named(&self) -> usize {
         self.listed.max(self.listing)
     }
@@ -86,8 +85,8 @@ impl FreeLists {
 
     // ---- blocks come and go ----
 
-    /// Puts an erased block among the free ones. Those that a log page lists, or is about to, stay in front;
-    /// the others stand in the order of their wear.
+    /// Puts an erased block among the free ones. Blocks that a log page lists, or is about to list, stay at
+    /// the front; the others follow in the order of their wear.
     pub(crate) fn put(&self, block: BlockIndex) {
         let mut lun = self.lun(self.layout.lun_of(block)).borrow_mut();
         debug_assert!(!lun.blocks.contains(&block), "{block:?} is free already");
@@ -106,7 +105,7 @@ impl FreeLists {
         }
         lun.blocks.insert(at, block);
     }
-    /// Takes a free block to be written by a stream: one of those that a log page lists.
+    /// Takes a listed free block for a stream to write.
     pub(crate) fn take(&self, lun: LunIndex, stream: Stream) -> Option<BlockIndex> {
         let mut lun = self.lun(lun).borrow_mut();
         let wear = |&at: &usize| self.wear.of(lun.blocks[at]);
@@ -121,8 +120,7 @@ impl FreeLists {
         assert!(lun.named() <= lun.blocks.len(), "more blocks are listed than there are");
         Some(block)
     }
-    /// Takes a free block that is known to be erased: the least worn of those that no log page lists, else
-    /// the last.
+    /// Takes a free block that is known to be erased: the least worn unlisted one, else the last one.
     pub(crate) fn take_unlisted(&self, lun: LunIndex) -> Option<BlockIndex> {
         let mut lun = self.lun(lun).borrow_mut();
         let is_known = |block: &BlockIndex| !self.is_unverified(*block);
@@ -143,17 +141,17 @@ impl FreeLists {
     pub(crate) fn is_logged(&self) -> bool {
         self.is_logged.get()
     }
-    /// The log has ended and lists no further blocks: those that it has listed are the last to be written.
+    /// The log has ended and lists no further blocks: the listed ones are the last that can be written.
     pub(crate) fn end(&self) {
         self.is_logged.set(false);
     }
-    /// True when the LUN is about to run out of listed free blocks and has others.
+    /// Whether the LUN is about to run out of listed free blocks and has unlisted ones.
     pub(crate) fn wants_page(&self, lun: LunIndex) -> bool {
         let lun = self.lun(lun).borrow();
         self.is_logged() && lun.listed < LISTED_MIN && lun.blocks.len() > lun.listed
     }
-    /// Orders the LUN's first `most` free blocks before a log page lists them. Of those that it lists anew,
-    /// all but one are the least worn, for the host. One is the most worn, for garbage collection's copies,
+    /// Orders the LUN's first `most` free blocks before a log page lists them. Newly listed blocks are the
+    /// least worn ones, for the host. One of them is instead the most worn, for garbage collection's copies,
     /// unless such a block is listed already.
     pub(crate) fn choose(&self, lun: LunIndex, most: usize) {
         let mut lun = self.lun(lun).borrow_mut();
@@ -173,16 +171,16 @@ impl FreeLists {
             lun.blocks.insert(end - 1, block);
         }
     }
-    /// The LUN's first `most` free blocks, for a log page to list, are appended to `into`. Recovery goes by
-    /// the last page alone. So a block that the page before lists and this one doesn't may not be used from
-    /// now on, since this page may become the last one at any time.
+    /// Appends the LUN's first `most` free blocks to `into`, for a log page to list. Recovery looks only at
+    /// the last page, and this page may become the last one at any time. So from now on a block that is
+    /// listed only by the page before must not be used.
     pub(crate) fn list(&self, lun: LunIndex, most: usize, into: &mut Vec<BlockIndex>) {
         let mut lun = self.lun(lun).borrow_mut();
         lun.listing = lun.blocks.len().min(most);
         lun.listed = lun.listed.min(lun.listing);
         into.extend(lun.blocks.iter().take(most));
     }
-    /// The log page that lists what [`FreeLists::list`] gave is written.
+    /// The log page with the blocks from [`FreeLists::list`] has been written.
     pub(crate) fn page_is_written(&self) {
         self.at_power_on.borrow_mut().clear();
         for lun in &self.luns {
@@ -194,13 +192,13 @@ impl FreeLists {
 
     // ---- after power-on ----
 
-    /// The last log page that recovery has found lists these blocks, and nothing is in them yet. Until
+    /// These blocks are listed by the last log page that recovery has found, and are still empty. Until
     /// another log page is written, the next recovery will look into them again.
     pub(crate) fn listed_at_power_on(&self, blocks: impl Iterator<Item = BlockIndex>) {
         *self.at_power_on.borrow_mut() = blocks.collect();
     }
-    /// Takes a block that the last log page before the loss of power lists, in a LUN for which the log has
-    /// listed none since power-on. A log page that was begun since, and failed, may be whole all the same: it
+    /// Takes a block listed by the last log page before the loss of power, in a LUN for which the log has
+    /// listed none since power-on. A log page that has failed since then may nevertheless be intact, so it
     /// must list the block as well.
     pub(crate) fn take_listed_at_power_on(&self, lun: LunIndex) -> Option<BlockIndex> {
         let mut lun = self.lun(lun).borrow_mut();
@@ -213,7 +211,7 @@ impl FreeLists {
         lun.listing -= 1;
         Some(block)
     }
-    /// Marks a free block of which it isn't known since the last loss of power whether it is erased.
+    /// Marks a free block as unverified: since the last loss of power it is unknown whether it is erased.
     pub(crate) fn set_unverified(&self, block: BlockIndex) {
         self.unverified.set(block.at());
     }
@@ -225,7 +223,7 @@ impl FreeLists {
         let lun = self.lun(lun).borrow();
         lun.blocks.iter().copied().take(most).find(|&block| self.is_unverified(block))
     }
-    /// A block has been verified. One that isn't erased is taken out of the free ones; true then.
+    /// A block has been verified. If it isn't erased, removes it from the free blocks and returns true.
     pub(crate) fn verified(&self, block: BlockIndex, erased: bool) -> bool {
         self.unverified.clear(block.at());
         if erased {
@@ -245,8 +243,8 @@ mod tests {
 
     const LUN: LunIndex = LunIndex(0);
 
-    /// The free blocks of a LUN, from block 0 on, which were erased so often; a log page lists the first
-    /// `listed` in their order.
+    /// A LUN's free blocks with these erase counts, from block 0 on. A log page lists the first `listed` of
+    /// them.
     fn free(levelling: WearLevelling, erases: &[u32], listed: usize) -> FreeLists {
         let layout = BlockLayout::of(&config(Content::Fingerprint));
         let wear = Rc::new(Wear::new(layout, levelling));
@@ -310,7 +308,7 @@ mod tests {
     #[test]
     fn a_block_that_becomes_free_takes_its_place_behind_those_that_the_log_lists() {
         let free = free(WearLevelling::Dynamic, &[4, 6, 8, 10, 12], 2);
-        // Erased so often before, and once more now.
+        // Blocks with their earlier erase counts; each is erased once more now.
         for (block, erases) in [(5, 10), (6, 0), (7, 20)] {
             free.wear.adopt(BlockIndex(block), erases, true);
             free.wear.count(BlockIndex(block), true);

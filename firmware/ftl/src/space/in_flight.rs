@@ -1,4 +1,4 @@
-//! What is in flight: programs and reads of blocks, and erases that garbage collection doesn't make.
+//! What is in flight: programs and reads of blocks, and erases not made by garbage collection.
 
 use crate::space::layout::BlockLayout;
 use crate::terms::bits::cells;
@@ -10,10 +10,10 @@ use core::cell::Cell;
 /// Counts of what is in flight.
 pub(crate) struct InFlight {
     layout: BlockLayout,
-    // Of each block.
+    // Per block.
     programs: Box<[Cell<u16>]>,
     reads: Box<[Cell<u16>]>,
-    // Of each LUN.
+    // Per LUN.
     lun_programs: Box<[Cell<u32>]>,
     erases: Box<[Cell<u32>]>,
 }
@@ -40,7 +40,7 @@ impl InFlight {
         let block = &self.programs[block.at()];
         block.set(block.get() + 1);
     }
-    /// True when it was the block's last.
+    /// Returns true if it was the block's last one.
     #[inline]
     pub(crate) fn program_ends(&self, block: BlockIndex) -> bool {
         let lun = &self.lun_programs[self.layout.lun_of(block).index()];
@@ -50,13 +50,13 @@ impl InFlight {
         count.set(count.get() - 1);
         count.get() == 0
     }
-    /// A read begins that must not have the block erased under it (P1).
+    /// A read begins. The block must not be erased during it (P1).
     #[inline]
     pub(crate) fn read_begins(&self, ppa: Ppa) {
         let reads = &self.reads[self.layout.block_of(ppa).at()];
         reads.set(reads.get() + 1);
     }
-    /// True when it was the block's last.
+    /// Returns true if it was the block's last one.
     #[inline]
     pub(crate) fn read_ends(&self, ppa: Ppa) -> bool {
         let reads = &self.reads[self.layout.block_of(ppa).at()];
@@ -76,11 +76,11 @@ impl InFlight {
         assert!(erases.get() > 0, "an erase in {lun:?} ends that has not begun");
         erases.set(erases.get() - 1);
     }
-    /// The LUN will have another free block soon, by no doing of garbage collection.
+    /// Whether the LUN will soon have another free block that doesn't come from garbage collection.
     pub(crate) fn is_erasing(&self, lun: LunIndex) -> bool {
         self.erases[lun.index()].get() > 0
     }
-    /// Neither programs nor erases are in flight in the LUN.
+    /// Whether neither programs nor erases are in flight in the LUN.
     pub(crate) fn is_at_rest(&self, lun: LunIndex) -> bool {
         self.lun_programs[lun.index()].get() == 0 && !self.is_erasing(lun)
     }

@@ -1,4 +1,4 @@
-//! Where blocks lie: their numbers over the whole drive, their pages, word lines and units.
+//! Where blocks lie: their numbers within the whole drive, and their pages, word lines and units.
 
 use crate::terms::block::BlockIndex;
 use crate::terms::config::FtlConfig;
@@ -12,7 +12,7 @@ pub(crate) struct BlockLayout {
     luns: u32,
     blocks_per_lun: u32,
     pages_per_block: u32,
-    // Pages that are lost together when the program of the last of them is cut off.
+    // Pages per word line: all are lost if the program of the last one is cut off.
     pages_per_line: u32,
     shape: UnitShape,
 }
@@ -76,7 +76,7 @@ impl BlockLayout {
     pub(crate) fn block_index(&self, lun: LunIndex, block: BlockAddr) -> BlockIndex {
         BlockIndex(lun.0 * self.blocks_per_lun + block.0)
     }
-    /// The blocks of a LUN, as places in an array over all blocks of the drive.
+    /// The blocks of a LUN, as indices into an array of all blocks of the drive.
     pub(crate) fn blocks_of(&self, lun: LunIndex) -> Range<usize> {
         let start = (lun.0 * self.blocks_per_lun) as usize;
         start..start + self.blocks_per_lun as usize

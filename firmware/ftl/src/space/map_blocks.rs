@@ -11,18 +11,18 @@ use alloc::vec::Vec;
 use aster_units::LunIndex;
 use core::cell::RefCell;
 
-/// Blocks that hold a stored map, and free blocks set aside for the next one: it must find room when failures
-/// have eaten everything else.
+/// Blocks that hold a stored map, and free blocks set aside for the next one: there must be room for it even
+/// if failures have used up all other blocks.
 pub(crate) struct MapBlocks {
     layout: BlockLayout,
     free: Rc<FreeLists>,
     candidates: Rc<Candidates>,
-    // Blocks of a LUN that maps hold at most, unless no other LUN has any left.
+    // The most blocks of a LUN that maps take, unless no other LUN has any left.
     share: usize,
     // Free blocks of a LUN that garbage collection keeps.
     reserve: usize,
     luns: Box<[RefCell<OfLun>]>,
-    // Blocks of earlier maps, not erased yet.
+    // Blocks of earlier maps that aren't erased yet.
     old: RefCell<Vec<BlockIndex>>,
 }
 
@@ -38,7 +38,7 @@ impl OfLun {
 }
 
 impl MapBlocks {
-    /// With `share` blocks of each LUN at most, and `reserve` free ones that garbage collection keeps.
+    /// Maps take at most `share` blocks of each LUN, and garbage collection keeps `reserve` free ones.
     pub(crate) fn new(
         layout: BlockLayout,
         (share, reserve): (usize, usize),
@@ -70,8 +70,8 @@ impl MapBlocks {
     pub(crate) fn adopt(&self, block: BlockIndex) {
         self.lun_of(block).borrow_mut().used += 1;
     }
-    /// Sets free blocks aside for the stored map, up to the LUN's share, as far as garbage collection keeps
-    /// its reserve without them. For after boot; each erased block is looked at by itself.
+    /// Sets free blocks aside for the stored map, up to the LUN's share, as long as garbage collection keeps
+    /// its reserve. Called after boot, and again after each erase.
     pub(crate) fn set_aside(&self, lun: LunIndex) {
         let mut at = self.luns[lun.index()].borrow_mut();
         while at.used + at.set_aside.len() < self.share && self.free.len(lun) > self.reserve {
@@ -79,8 +79,8 @@ impl MapBlocks {
             at.set_aside.push_back(block);
         }
     }
-    /// Takes a free block for a map: one set aside for it, else another, of which `keeps_one` leaves one to
-    /// garbage collection. `within_share`: none beyond the LUN's share.
+    /// Takes a free block for a map: one that is set aside, else another one. `keeps_one` leaves one to
+    /// garbage collection. With `within_share` the LUN gives no more than its share.
     pub(crate) fn take(&self, lun: LunIndex, within_share: bool, keeps_one: bool) -> Option<BlockIndex> {
         let mut at = self.luns[lun.index()].borrow_mut();
         if within_share && at.used >= self.share {
@@ -101,7 +101,7 @@ impl MapBlocks {
         assert!(lun.used > 0, "{block:?} was not counted as one of a stored map");
         lun.used -= 1;
     }
-    /// What the block holds is a map that is no longer needed.
+    /// The block belongs to a map that is no longer needed.
     pub(crate) fn keep_old(&self, block: BlockIndex) {
         let mut old = self.old.borrow_mut();
         assert!(!old.contains(&block), "{block:?} is of an old map already");
@@ -116,7 +116,7 @@ impl MapBlocks {
             }
         }
     }
-    /// A block was erased: it holds nothing any more.
+    /// A block was erased.
     pub(crate) fn erased(&self, block: BlockIndex) {
         self.old.borrow_mut().retain(|&of_map| of_map != block);
     }

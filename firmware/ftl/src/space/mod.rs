@@ -1,8 +1,8 @@
-//! The drive's blocks, a part for each thing that there is to know of them: what they are used for, which are
-//! free and which open, which of their units are valid, what should be collected, how worn they are.
+//! The drive's blocks, with one part for each aspect: what they are used for, which are free and which open,
+//! which of their units are valid, which should be collected, and how worn they are.
 //!
-//! Each part has its own state and changes it by methods of its own. [`crate::blocks::table::Blocks`] has
-//! what concerns several parts at once.
+//! Each part owns its state, which only its own methods change. [`crate::blocks::table::Blocks`] has the
+//! changes that concern several parts.
 
 pub(crate) mod candidates;
 pub(crate) mod evacuation;

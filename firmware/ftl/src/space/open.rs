@@ -1,4 +1,4 @@
-//! Open blocks: those that are being filled, one for each stream of each LUN.
+//! Open blocks: those that are being filled, one per stream and LUN.
 
 use crate::space::layout::BlockLayout;
 use crate::terms::block::{BlockIndex, Stream};
@@ -43,7 +43,7 @@ impl OpenBlocks {
     pub(crate) fn of_lun(&self, lun: LunIndex) -> impl Iterator<Item = Open> + '_ {
         self.luns[lun.index()].iter().filter_map(Cell::get)
     }
-    /// A stream fills this block from a page on.
+    /// A stream begins to fill this block, from a given page on.
     pub(crate) fn open(&self, stream: Stream, open: Open) {
         assert!(u32::from(open.next) < self.layout.pages_per_block(), "a full block is open");
         let lun = self.layout.lun_of(open.block).index();
@@ -54,7 +54,7 @@ impl OpenBlocks {
     pub(crate) fn page_of(&self, open: Open) -> Ppa {
         Ppa(self.layout.first_page(open.block).0 + u32::from(open.next))
     }
-    /// The block's next page is taken. True when it was the last: the block is open no longer.
+    /// Takes the block's next page. Returns true if it was the last one: then the block isn't open any more.
     #[inline]
     pub(crate) fn take_page(&self, ppa: Ppa) -> bool {
         let block = self.layout.block_of(ppa);
@@ -76,12 +76,12 @@ impl OpenBlocks {
             }
         }
     }
-    /// The stream in whose open block a page is.
+    /// The stream that fills the open block of a page.
     pub(crate) fn filled_by(&self, page: Ppa) -> Stream {
         let found = self.find(self.layout.block_of(page));
         found.expect("a page is taken from an open block").0
     }
-    /// The next page of a stream's word line, when one is begun.
+    /// The next page of a stream's word line, if one has been begun.
     pub(crate) fn next_of_line(&self, lun: LunIndex, stream: Stream) -> Option<Ppa> {
         let open = self.of(lun, stream)?;
         let is_begun = !u32::from(open.next).is_multiple_of(self.layout.pages_per_line());

@@ -1,15 +1,15 @@
-//! Which blocks hold data that fades, by what reads of them found.
+//! Which blocks hold data that fades, judged by the reads of them.
 //!
-//! Cells lose charge with time, and each read of a block disturbs it a little. Data that is written anew is
-//! as good as on its first day, unless the block it goes to is worn out as well. So a page that was moved for
-//! its wrong bits must have lost half of what was left to the code's limit before it is moved for that again:
-//! worn cells are not worn further for nothing. Where the first reads of a block find few wrong bits the move
-//! did help, and the next one is decided as if it were the first.
+//! Cells lose charge with time, and each read of a block disturbs it a little. Rewritten data is as good as
+//! new, unless its new block is worn out as well. So data that was moved for its wrong bits must lose half of
+//! the remaining margin to the code's limit before it is moved for that again: this avoids wearing worn cells
+//! further in vain. If the first reads of the new block find few wrong bits, the move did help, and the next
+//! one is decided as if it were the first.
 //!
 //! A page that can't be corrected makes its block *suspected* (S12). One such read doesn't make a block bad:
-//! its data moves, and when nothing in it counts any more, the page is read a second time. Only a block that
-//! fails that, too, is retired. What is suspected is not stored: after power-on, the next read that fails
-//! suspects the block anew.
+//! its data moves, and when nothing in it counts any more, the page is read again. The block is retired only
+//! if that read fails, too. Suspicions are not stored: after power-on, the next read that fails makes the
+//! block suspected again.
 
 use crate::space::candidates::Candidates;
 use crate::space::layout::BlockLayout;
@@ -23,25 +23,25 @@ use aster_parties::Refresh;
 use aster_units::{LunIndex, Ppa};
 use core::cell::{Cell, RefCell};
 
-/// Reads of each of a block's pages, on the average, that tell whether a move to it has helped.
+/// After this many reads per page, on average, it is known whether a move to the block has helped.
 const READS_A_PAGE: u32 = 2;
 
-/// What reads have found of all blocks, and which of them should be emptied for it.
+/// What reads have found in all blocks, and which of them should be emptied for that.
 pub(crate) struct Refreshing {
     layout: BlockLayout,
     limits: Refresh,
     states: Rc<States>,
     candidates: Rc<Candidates>,
-    // Of each block since its erase, or since power-on: pages read, and how often the data in it had moved
+    // Per block, since its erase or since power-on: pages read, and how often the data in it had been moved
     // for wrong bits.
     reads: Box<[Cell<u32>]>,
     moves: Box<[Cell<u8>]>,
-    // Blocks whose data should move, and those of them for which its wrong bits are the reason.
+    // Blocks whose data should move, and those of them whose data should move for wrong bits.
     wanted: Bits,
     for_bits: Bits,
-    // Blocks whose data was moved for its wrong bits and has too many in its new place as well.
+    // Blocks with data that was moved for its wrong bits and again has too many.
     bad_as_before: Bits,
-    // Pages that could not be corrected, one a block at most; empty where no block is retired for one.
+    // Pages that could not be corrected, at most one per block. Empty if no block is retired for such a page.
     suspects: Box<[Cell<Option<Suspect>>]>,
     luns: Box<[OfLun]>,
 }
@@ -50,12 +50,12 @@ pub(crate) struct Refreshing {
 struct OfLun {
     // Closed blocks whose data should move.
     queue: RefCell<VecDeque<BlockIndex>>,
-    // How often what is being copied was moved for its wrong bits.
+    // How often the data that is being copied has been moved for wrong bits.
     copies_moved: Cell<u8>,
 }
 
 impl Refreshing {
-    /// `retires`: blocks may be suspected.
+    /// `retires` says whether blocks may be suspected.
     pub(crate) fn new(
         layout: BlockLayout,
         limits: Refresh,
@@ -94,7 +94,7 @@ impl Refreshing {
 
     // ---- what reads find ----
 
-    /// A page is being read. True when its block has been read so often that its data should move.
+    /// A page is being read. Returns true if its block has been read so often that its data should move.
     #[inline]
     pub(crate) fn count_read(&self, ppa: Ppa) -> bool {
         let block = self.layout.block_of(ppa);
@@ -105,8 +105,8 @@ impl Refreshing {
         }
         self.limits.reads > 0 && reads >= self.limits.reads && self.want(block)
     }
-    /// The worst code word of a page had so many wrong bits; more than can be corrected for one that could
-    /// not. True when the data of its block should move for that.
+    /// The worst code word of a page had `bits` wrong bits, or more than can be corrected if it was
+    /// uncorrectable. Returns true if the data of its block should move for that.
     #[inline]
     pub(crate) fn found_wrong_bits(&self, ppa: Ppa, bits: u8) -> bool {
         let block = self.layout.block_of(ppa);
@@ -120,8 +120,8 @@ impl Refreshing {
         self.for_bits.set(block.at());
         self.want(block)
     }
-    /// A page, which counts, could not be corrected; `is_own` says that it is one of the map's own. True when
-    /// that has the data of its block move, which didn't before.
+    /// A page that counts could not be corrected. `is_own` says that it belongs to the map itself. Returns
+    /// true if the data of its block must move for that and didn't have to before.
     #[cold]
     pub(crate) fn suspect(&self, page: Ppa, is_own: bool) -> bool {
         let block = self.layout.block_of(page);
@@ -129,7 +129,7 @@ impl Refreshing {
         suspect.set(suspect.get().or(Some(Suspect { page, is_own })));
         self.want(block)
     }
-    /// The page for which a block is suspected. Blocks in which a program failed go bad without it.
+    /// The page for which a block is suspected. Blocks in which a program failed go bad anyway.
     pub(crate) fn suspect_of(&self, block: BlockIndex) -> Option<Suspect> {
         let suspect = self.suspects.get(block.at())?.get();
         suspect.filter(|_| self.states.of(block) == BlockState::Closed)
@@ -137,8 +137,8 @@ impl Refreshing {
 
     // ---- which blocks should be emptied ----
 
-    /// The data of a block should move, and should until the block is erased: a try that finds no room for it
-    /// is made again. True when that is new.
+    /// The data of a block should move. This stays so until the block is erased: an attempt that finds no
+    /// room is repeated. Returns true if this is new.
     fn want(&self, block: BlockIndex) -> bool {
         if !self.states.holds_data(block) || self.wanted.is_set(block.at()) {
             return false;
@@ -149,7 +149,7 @@ impl Refreshing {
         }
         true
     }
-    /// A closed block can be emptied from now on.
+    /// A closed block can be emptied from now on: queues it if its data should move.
     pub(crate) fn queue(&self, block: BlockIndex) {
         if self.wanted.is_set(block.at()) {
             self.lun_of(block).queue.borrow_mut().push_back(block);
@@ -167,7 +167,7 @@ impl Refreshing {
 
     // ---- how often data has moved ----
 
-    /// What is copied from now on comes out of this block.
+    /// Copies from now on come out of this block.
     pub(crate) fn copies_out_of(&self, block: BlockIndex) {
         let for_bits = self.for_bits.is_set(block.at());
         let moves = self.moves[block.at()].get().saturating_add(for_bits.into());
@@ -202,7 +202,8 @@ mod tests {
     const LUN: LunIndex = LunIndex(0);
     const WORN: BlockIndex = BlockIndex(3);
 
-    /// One closed block of a LUN, whose data moves from 32 wrong bits of 40 on, or after so many reads.
+    /// One closed block of a LUN. Its data moves if 32 bits are wrong and 40 correctable, or after `reads`
+    /// reads.
     fn one_closed_block(reads: u32, retires: bool) -> Refreshing {
         let mut config = config(Content::Fingerprint);
         (config.care.refresh.corrected, config.care.refresh.reads) = (32, reads);

@@ -13,24 +13,24 @@ use alloc::rc::Rc;
 use aster_units::LunIndex;
 use core::cell::Cell;
 
-/// What of the free blocks each stream leaves to others.
+/// Which part of the free blocks each stream leaves to others.
 pub(crate) struct Room {
     layout: BlockLayout,
     // Free blocks that garbage collection keeps.
     reserve: usize,
-    // Free blocks beyond those that translation pages may take and the host may not.
+    // Further free blocks, which translation pages may take and the host may not.
     for_mapping: usize,
     free: Rc<FreeLists>,
     open: Rc<OpenBlocks>,
     in_flight: Rc<InFlight>,
     evacuation: Rc<Evacuation>,
     wear: Rc<Wear>,
-    // LUNs in which collection gains nothing more, and how many they are.
+    // LUNs in which collection gains no more room, and their number.
     full: Box<[Cell<bool>]>,
     full_luns: Cell<u32>,
 }
 
-/// The parts that room is reckoned from.
+/// The parts that room is computed from.
 pub(crate) struct Parts<'a> {
     pub(crate) free: &'a Rc<FreeLists>,
     pub(crate) open: &'a Rc<OpenBlocks>,
@@ -69,8 +69,8 @@ impl Room {
             Stream::Gc | Stream::Mapping => self.reserve,
         }
     }
-    /// The same of a LUN as it is: where garbage collection has no open block of which translation pages
-    /// could have a part, it keeps a block of its reserve for the next victim.
+    /// As [`Room::kept_from`], in the present state of a LUN. Translation pages may share garbage
+    /// collection's open block. If there is none, one block of the reserve is kept for the next victim.
     fn kept_in(&self, lun: LunIndex, stream: Stream) -> usize {
         match stream {
             Stream::Mapping if self.open.of(lun, Stream::Gc).is_none() => 1,
@@ -81,18 +81,18 @@ impl Room {
     pub(crate) fn may_open(&self, lun: LunIndex, stream: Stream) -> bool {
         self.free.len(lun) > self.kept_in(lun, stream)
     }
-    /// The open block of another stream where a stream goes on that may open none.
+    /// The open block of another stream in which a stream may continue if it may not open one.
     pub(crate) fn lent_to(&self, lun: LunIndex, stream: Stream) -> Option<Open> {
         match stream {
             Stream::Host => None,
-            // Garbage collection that lost its reserve to failures goes on where the host writes.
+            // If garbage collection has lost its reserve to failures, it continues in the host's block.
             Stream::Gc => self.open.of(lun, Stream::Host),
             Stream::Mapping => self.lent_by_collector(lun),
         }
     }
-    /// Garbage collection's open block, if a translation page may go there: what is left of it and of free
-    /// blocks is more than any victim can hold. Collecting one leaves at least a page more than it takes, so
-    /// a translation page finds room sooner or later, whatever else waits for it.
+    /// Garbage collection's open block, if a translation page may go there: the rest of it and the free
+    /// blocks must have more room than any victim needs. Collecting a victim frees at least one page more
+    /// than it takes, so a translation page finds room sooner or later, no matter what else is waiting.
     fn lent_by_collector(&self, lun: LunIndex) -> Option<Open> {
         let open = self.open.of(lun, Stream::Gc)?;
         let pages = self.layout.pages_per_block();
@@ -102,32 +102,32 @@ impl Room {
 
     // ---- what there is ----
 
-    /// Pages that the host can program in a LUN before garbage collection has gained any.
+    /// Pages that the host can program in a LUN without any further garbage collection.
     pub(crate) fn host_pages_left(&self, lun: LunIndex) -> u64 {
         let pages = self.layout.pages_per_block();
         let open = self.open.of(lun, Stream::Host).map_or(0, |open| pages - u32::from(open.next));
         let free = self.free.len(lun).saturating_sub(self.kept_from(Stream::Host)) as u64;
         free * u64::from(pages) + u64::from(open)
     }
-    /// Garbage collection may open another block.
+    /// Whether garbage collection may open another block.
     pub(crate) fn has_room_for_copies(&self, lun: LunIndex) -> bool {
         self.free.len(lun) > self.kept_from(Stream::Gc)
     }
-    /// A translation page may be programmed in the LUN.
+    /// Whether a translation page may be programmed in the LUN.
     pub(crate) fn has_room_for_mapping(&self, lun: LunIndex) -> bool {
         let may_open = self.may_open(lun, Stream::Mapping);
         self.open.of(lun, Stream::Mapping).is_some()
             || may_open && (self.free.listed(lun) > 0 || self.free.is_logged())
             || !may_open && self.lent_by_collector(lun).is_some()
     }
-    /// True when neither waiting nor collecting can bring room for the host: nothing is in flight and nothing
-    /// to gain.
+    /// Whether neither waiting nor collecting can make room for the host: nothing is in flight, and there is
+    /// nothing to gain.
     pub(crate) fn is_stuck(&self, lun: LunIndex) -> bool {
         let may_write = self.open.of(lun, Stream::Host).is_some() || self.may_open(lun, Stream::Host);
         self.in_flight.is_at_rest(lun) && !self.evacuation.has_any(lun) && !may_write
     }
-    /// Whether a block may be emptied that makes no room: never from what garbage collection is sure of, and
-    /// now and then only while the LUN is short of room.
+    /// Whether a block may be emptied without a gain of room. This must never use blocks that garbage
+    /// collection depends on, and while the LUN is short of room it may happen only now and then.
     pub(crate) fn may_work_ahead(&self, lun: LunIndex, scarce: bool) -> bool {
         self.evacuation.is_on()
             && self.free.len(lun) > self.reserve
@@ -136,7 +136,7 @@ impl Room {
 
     // ---- LUNs that are full ----
 
-    /// Neither waiting nor collecting brings room for the host.
+    /// Neither waiting nor collecting can make room for the host any more.
     pub(crate) fn set_full(&self, lun: LunIndex) {
         self.mark(lun, true);
     }

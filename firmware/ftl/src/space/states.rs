@@ -11,17 +11,17 @@ use core::cell::Cell;
 pub(crate) struct States {
     layout: BlockLayout,
     states: Box<[Cell<BlockState>]>,
-    // Of each LUN: blocks that have not gone bad, and those that were bad from the factory.
+    // Per LUN: blocks that have not gone bad, and those that were bad from the factory.
     good: Box<[Cell<u32>]>,
     factory_bad: Box<[Cell<u32>]>,
 }
 
 impl BlockState {
-    /// Whether a block in this state may come into `next`.
+    /// Whether a block may change from this state to `next`.
     fn may_become(self, next: BlockState) -> bool {
         use BlockState::{Bad, Closed, Failing, Free, Log, Map, Open, Retired};
         match self {
-            // A free block in which something is found, though nobody wrote it, is collected.
+            // A free block that turns out not to be erased is collected.
             Free => matches!(next, Open | Map | Closed),
             // A format erases blocks as they are.
             Open => matches!(next, Closed | Failing | Free | Retired),
@@ -36,7 +36,7 @@ impl BlockState {
 }
 
 impl States {
-    /// No block is any good; [`States::adopt`] says of each what it is.
+    /// All blocks are bad until [`States::adopt`] sets their states.
     pub(crate) fn new(layout: BlockLayout) -> Self {
         let luns = layout.total_luns();
         States {
@@ -80,23 +80,23 @@ impl States {
         assert!(good.get() > 0, "{block:?} was not counted as good");
         good.set(good.get() - 1);
     }
-    /// Whether the host's data, or the map's, may lie in the block and stay there.
+    /// Whether the block may hold data of the host or of the map that may stay there.
     pub(crate) fn holds_data(&self, block: BlockIndex) -> bool {
         matches!(self.of(block), BlockState::Open | BlockState::Closed)
     }
-    /// The LUN's good blocks, without those that are about to go bad, also while garbage collection empties
-    /// them.
+    /// The LUN's good blocks. Blocks that are about to go bad don't count, even while garbage collection is
+    /// emptying them.
     pub(crate) fn good(&self, lun: LunIndex) -> u32 {
         let states = &self.states[self.layout.blocks_of(lun)];
         let failing = states.iter().filter(|state| state.get() == BlockState::Failing).count();
         self.good[lun.index()].get() - failing as u32
     }
-    /// The LUN's blocks that came good from the factory.
+    /// The LUN's blocks that were good when it left the factory.
     pub(crate) fn factory_good(&self, lun: LunIndex) -> u32 {
         self.layout.blocks_per_lun() - self.factory_bad[lun.index()].get()
     }
-    /// The LUN's next block from `first` on in which something of the host's may lie, mapped or not, bad or
-    /// not.
+    /// The LUN's next block from `first` on that may hold data of the host. The data may be unmapped, and the
+    /// block may be bad.
     pub(crate) fn next_used(&self, lun: LunIndex, first: BlockAddr) -> Option<BlockIndex> {
         let is_used = |&block: &BlockIndex| {
             !matches!(self.of(block), BlockState::Free | BlockState::Map | BlockState::Log | BlockState::Bad)

@@ -1,4 +1,4 @@
-//! Valid units: those that hold what the host, or the map, may still read.
+//! Valid units: those that the host or the map may still read.
 
 use crate::space::candidates::Candidates;
 use crate::space::layout::BlockLayout;
@@ -9,10 +9,10 @@ use alloc::rc::Rc;
 use aster_units::Upa;
 use core::cell::Cell;
 
-/// Which units are valid, and how many of each block.
+/// Which units are valid, and their number per block.
 pub(crate) struct ValidUnits {
     layout: BlockLayout,
-    // They choose victims by the number of valid units.
+    // Informed of changes, since victims are chosen by the number of valid units.
     candidates: Rc<Candidates>,
     units: Bits,
     per_block: Box<[Cell<u32>]>,
@@ -63,7 +63,7 @@ impl ValidUnits {
     pub(crate) fn in_block(&self, block: BlockIndex) -> u32 {
         self.per_block[block.at()].get()
     }
-    /// Valid units of all blocks together.
+    /// Valid units in all blocks together.
     pub(crate) fn in_all(&self) -> u64 {
         self.per_block.iter().map(|units| u64::from(units.get())).sum()
     }

@@ -1,9 +1,9 @@
-//! How often blocks were erased.
+//! How often blocks have been erased.
 //!
-//! Wear levelling goes by it. *Dynamic* levelling chooses among free blocks (see [`super::free`]): the host's
-//! data, much of which will be stale soon, goes to the least worn, what garbage collection copies to the most
-//! worn. Blocks whose data never changes don't become free that way. *Static* levelling moves that data once
-//! such a block is too many erases behind.
+//! Wear levelling is based on these counts. *Dynamic* levelling chooses among free blocks (see
+//! [`super::free`]): the host's data, much of which will be stale soon, goes to the least worn block, and
+//! garbage collection's copies go to the most worn. This doesn't free blocks whose data never changes.
+//! *Static* levelling moves that data once its block is too many erases behind.
 
 use crate::space::layout::BlockLayout;
 use crate::terms::bits::cells;
@@ -14,11 +14,11 @@ use alloc::vec;
 use aster_units::LunIndex;
 use core::cell::{Cell, RefCell};
 
-/// A block that was erased more often is no block's: half of what the table's 32 bits hold, so that none
+/// A count beyond this is not a real one. It is half of what the table's 32 bits can hold, so that no count
 /// overflows in use.
 pub(crate) const ERASES_MAX: u32 = 1 << 31;
 
-/// While a LUN is short of room, one block in so many that it empties may be one that makes none.
+/// While a LUN is short of room, one in this many blocks that it empties may be one that gains no room.
 const BACKGROUND_SHARE: u32 = 8;
 
 /// The erase counts of all blocks.
@@ -26,9 +26,9 @@ pub(crate) struct Wear {
     layout: BlockLayout,
     levelling: WearLevelling,
     erases: RefCell<Box<[u32]>>,
-    // Of each LUN: the most times that a block of it, but for the log's, was erased.
+    // Per LUN: the highest erase count of its blocks, except the log's.
     most: Box<[Cell<u32>]>,
-    // Of each LUN: blocks erased since the last one that was collected for wear or refresh.
+    // Per LUN: blocks erased since the last one that was collected for wear or refresh.
     since: Box<[Cell<u32>]>,
 }
 
@@ -50,20 +50,20 @@ impl Wear {
     pub(crate) fn levelling(&self) -> WearLevelling {
         self.levelling
     }
-    /// Times that a block was erased.
+    /// How often a block has been erased.
     pub(crate) fn of(&self, block: BlockIndex) -> u32 {
         self.erases.borrow()[block.at()]
     }
-    /// The most times that a block of the LUN was erased, but for the log's.
+    /// The highest erase count of the LUN's blocks, except the log's.
     pub(crate) fn most(&self, lun: LunIndex) -> u32 {
         self.most[lun.index()].get()
     }
-    /// Calls `with` with the counts of a LUN's blocks.
+    /// Calls `with` with the erase counts of a LUN's blocks.
     pub(crate) fn with_lun<T>(&self, lun: LunIndex, with: impl FnOnce(&[u32]) -> T) -> T {
         with(&self.erases.borrow()[self.layout.blocks_of(lun)])
     }
-    /// A block is found erased so often. Blocks that are the log's, or bad, say nothing of how worn others
-    /// should be: those are not `levelled`.
+    /// A block is found to have this erase count. Bad blocks and those of the log are not `levelled`: they
+    /// say nothing about how worn others should be.
     pub(crate) fn adopt(&self, block: BlockIndex, erases: u32, levelled: bool) {
         assert!(erases <= ERASES_MAX, "{block:?} can't have been erased {erases} times");
         self.erases.borrow_mut()[block.at()] = erases;
@@ -71,7 +71,7 @@ impl Wear {
             self.raise_most(block, erases);
         }
     }
-    /// Counts an erase. Gives how many it were.
+    /// Counts an erase. Returns the block's new count.
     pub(crate) fn count(&self, block: BlockIndex, levelled: bool) -> u32 {
         let erases = {
             let erases = &mut self.erases.borrow_mut()[block.at()];
@@ -89,11 +89,11 @@ impl Wear {
         let most = &self.most[self.layout.lun_of(block).index()];
         most.set(erases.max(most.get()));
     }
-    /// Whether a LUN that is short of room may empty a block that makes none.
+    /// Whether a LUN that is short of room may empty a block that gains none.
     pub(crate) fn background_is_due(&self, lun: LunIndex) -> bool {
         self.since[lun.index()].get() >= BACKGROUND_SHARE
     }
-    /// A block is being emptied that makes no room.
+    /// A block is being emptied that gains no room.
     pub(crate) fn works_ahead(&self, lun: LunIndex) {
         self.since[lun.index()].set(0);
     }

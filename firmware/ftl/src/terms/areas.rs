@@ -1,4 +1,4 @@
-//! Which blocks of a LUN have the log and the stored map, and how many are left for data.
+//! Which blocks of a LUN hold the log and the stored map, and how many are left for data.
 
 use crate::terms::config::FtlConfig;
 use crate::terms::sizes::{
@@ -7,29 +7,29 @@ use crate::terms::sizes::{
 };
 use aster_units::SECTOR_BYTES;
 
-/// Blocks set aside for the log in all at least, where the array is not too small.
+/// The fewest blocks set aside for the log in the whole drive, unless the array is too small.
 const LOG_BLOCKS: u64 = 8;
-/// Free blocks of a LUN that a log page lists at most.
+/// The most free blocks of a LUN that a log page lists.
 const LISTED_MAX: usize = 8;
-/// Blocks of a LUN with pages that aren't journaled: open ones of host and garbage collection, and one that
-/// was filled last.
+/// Blocks of a LUN with pages that aren't journaled: the open ones of the host and of garbage collection, and
+/// the one that was filled last.
 const RANGES_PER_LUN: usize = 3;
-/// Runs of stale pages that a log page has room for at least.
+/// The fewest runs of stale pages that a log page must have room for.
 const VOID_RUNS_MIN: usize = 64;
 
-/// The blocks of a drive, by what they are for.
+/// The blocks of a drive by purpose.
 #[derive(Clone, Copy, Debug)]
 pub struct Areas<'a>(&'a FtlConfig);
 
 impl FtlConfig {
-    /// Which blocks of a LUN have the log and the stored map, and how many are left for data.
+    /// Which blocks of a LUN hold the log and the stored map, and how many are left for data.
     pub fn areas(&self) -> Areas<'_> {
         Areas(self)
     }
 }
 
 impl Areas<'_> {
-    /// Pages that the stored map and block table take at most.
+    /// The most pages that the stored map and the block table take.
     pub(crate) fn map_pages_max(&self) -> u64 {
         let g = &self.0.geometry;
         let page = u64::from(g.page_bytes).max(SECTOR_BYTES as u64);
@@ -45,15 +45,16 @@ impl Areas<'_> {
     pub fn metadata_blocks_per_lun(&self) -> u64 {
         (2 * self.map_blocks()).div_ceil(u64::from(self.0.geometry.total_luns().max(1)))
     }
-    /// Blocks of a LUN set aside for the log: several in all, so that one may be erased, and some go bad; in
-    /// a large drive so many that they are worn out no sooner than the others.
+    /// Blocks of a LUN set aside for the log. There are several in all, so that one can be erased and some
+    /// may go bad. A large drive has so many that they wear out no sooner than other blocks.
     pub fn log_blocks_per_lun(&self) -> u64 {
         let g = &self.0.geometry;
         let luns = u64::from(g.total_luns().max(1));
-        // A log page is due when the one before has room for no more: after so many programs of data at
-        // least, where half of it is lists and no move is short; or when a LUN has used up the free blocks
-        // that the last one named: some two. Those programs have all other blocks to go to. Where the log
-        // lies depends on this: another number, and no older image is read.
+        // A log page is due when its entries are full or when a LUN has used up its listed free blocks. If
+        // half of the page is lists and every move is coded in full, it is full after `filled` programs of
+        // data. About two blocks of each LUN are listed. The programs in between are spread over all other
+        // blocks. The place of the log depends on this number: if it changes, older images can't be read any
+        // more.
         let units = u64::from(self.0.units().per_page());
         let filled = u64::from(g.page_bytes) / 2 / (MOVE_BYTES_MAX as u64 * units);
         let used_up = 2 * luns * u64::from(g.pages_per_block);
@@ -62,8 +63,8 @@ impl Areas<'_> {
         let most = (u64::from(g.blocks_per_lun) / 8).min(SLOTS_MAX as u64 / luns);
         LOG_BLOCKS.div_ceil(luns).max(as_worn).min(most).max(1)
     }
-    /// Free blocks of a LUN that a log page lists, beside all that it must have room for; 0 where the page is
-    /// too small.
+    /// Free blocks of a LUN that a log page lists in addition to all that it must have room for; 0 if the
+    /// page is too small.
     pub(crate) fn free_list_max(&self) -> usize {
         let (page, luns) = (self.0.geometry.page_bytes as usize, self.0.geometry.total_luns() as usize);
         let of_map = self.0.mapping_reserve_blocks() as usize;
@@ -75,13 +76,13 @@ impl Areas<'_> {
             + BLOCK_BYTES * (emptied + self.map_blocks() as usize);
         (page.saturating_sub(taken) / (BLOCK_BYTES * luns.max(1))).min(LISTED_MAX)
     }
-    /// Lines of the log, each of as many copies.
+    /// Lines of the log, each with all copies of a page.
     pub(crate) fn log_lines(&self) -> u64 {
         let blocks = self.log_blocks_per_lun() * u64::from(self.0.geometry.total_luns());
         blocks * (u64::from(self.0.geometry.pages_per_block) / u64::from(self.0.lines.log_copies()))
     }
-    /// Blocks of a LUN without bad ones that data can lie in, closed, open or free: all but those of the
-    /// stored map and the log.
+    /// In a LUN without bad blocks, the blocks that can hold data, be they closed, open or free: all except
+    /// those of the stored map and the log.
     pub fn data_blocks_per_lun(&self) -> u64 {
         let kept = self.metadata_blocks_per_lun() + self.log_blocks_per_lun();
         u64::from(self.0.geometry.blocks_per_lun).saturating_sub(kept)
@@ -91,11 +92,11 @@ impl Areas<'_> {
         let g = &self.0.geometry;
         u64::from(g.total_luns()) * self.data_blocks_per_lun() * u64::from(g.pages_per_block)
     }
-    /// Good blocks without which a LUN could come to a dead end. When the host has no room, a LUN's blocks
-    /// are its metadata, the reserve, one open block of garbage collection, and the rest, which is closed. If
-    /// the logical pages can't fill the rest, some closed block has an invalid page, and collecting it gains
-    /// room. Blocks that a LUN needs: its share of the logical pages, metadata, and what garbage collection
-    /// works in.
+    /// The fewest good blocks with which a LUN can't come to a dead end. When the host has no room, a LUN's
+    /// blocks are its metadata, the reserve, one open block of garbage collection, and the rest, which is
+    /// closed. If the logical pages can't fill the rest, some closed block has a stale page, and collecting
+    /// it gains room. So a LUN needs blocks for its share of the logical pages, for metadata, and for garbage
+    /// collection to work in.
     pub fn blocks_needed_per_lun(&self) -> u64 {
         let pages = self.0.logical_pages() + self.0.map_units();
         let share = pages.div_ceil(u64::from(self.0.geometry.total_luns()));
@@ -108,7 +109,7 @@ impl Areas<'_> {
             + of_map
             + 1
     }
-    /// Whether a LUN's blocks are enough, while none of them is bad.
+    /// Whether a LUN has enough blocks as long as none of them is bad.
     pub fn has_blocks(&self) -> bool {
         self.0.logical_pages() > 0
             && self.blocks_needed_per_lun() <= u64::from(self.0.geometry.blocks_per_lun)

@@ -1,14 +1,14 @@
-//! Arrays that are changed through a shared reference: a bit, or a number, of each of many things.
+//! Arrays of bits or numbers that can be changed through a shared reference.
 
 use alloc::boxed::Box;
 use core::cell::Cell;
 
-/// As many cells, each with `value`.
+/// An array of `count` cells, each with `value`.
 pub(crate) fn cells<T: Copy>(count: usize, value: T) -> Box<[Cell<T>]> {
     (0..count).map(|_| Cell::new(value)).collect()
 }
 
-/// One bit each.
+/// An array of bits.
 pub(crate) struct Bits {
     words: Box<[Cell<u64>]>,
 }

@@ -1,14 +1,14 @@
-//! Blocks of the drive, and what they are used for.
+//! The drive's blocks, and what they are used for.
 
 use aster_ports::flash::FlashSource;
 use aster_units::Ppa;
 
-/// A block over the whole drive: `lun · blocks per LUN + block`.
+/// A block's number within the whole drive: `lun · blocks per LUN + block`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BlockIndex(pub(crate) u32);
 
 impl BlockIndex {
-    /// Its place in an array over all blocks of the drive.
+    /// The block's index in an array of all blocks of the drive.
     pub(crate) const fn at(self) -> usize {
         self.0 as usize
     }
@@ -23,7 +23,7 @@ pub(crate) enum BlockState {
     Open,
     /// Holds data and takes no more.
     Closed,
-    /// A program failed in it: its data must move, then it is bad.
+    /// A program failed in it: it goes bad once its data has moved.
     Failing,
     /// Bad from the factory: never to be touched.
     Bad,
@@ -40,15 +40,15 @@ pub(crate) enum BlockState {
 pub(crate) enum Stream {
     Host,
     Gc,
-    /// Translation pages, of a map that is on flash.
+    /// Translation pages of a map kept on flash.
     Mapping,
 }
 
 impl Stream {
-    /// All that there are.
+    /// All streams.
     pub(crate) const ALL: [Stream; 3] = [Stream::Host, Stream::Gc, Stream::Mapping];
 
-    /// Who programs its pages, be they data or padding.
+    /// Who programs the stream's pages, be they data or padding.
     pub(crate) const fn source(self) -> FlashSource {
         match self {
             Stream::Host => FlashSource::User,
@@ -68,7 +68,7 @@ pub(crate) struct BlockEntry {
     pub(crate) next: u16,
     /// Times erased.
     pub(crate) erases: u32,
-    /// It is free, but nobody has looked at its pages since a loss of power.
+    /// It is free but has not been verified as erased since a loss of power.
     pub(crate) unverified: bool,
 }
 
@@ -76,6 +76,6 @@ pub(crate) struct BlockEntry {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Suspect {
     pub(crate) page: Ppa,
-    /// It is one of the map's own, which keep their bytes whatever is kept of data.
+    /// The page belongs to the map itself: such pages are kept as bytes, no matter how data is kept.
     pub(crate) is_own: bool,
 }

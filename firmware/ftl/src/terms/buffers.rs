@@ -1,15 +1,15 @@
-//! Which page buffers of the DRAM are whose.
+//! Which page buffers of the DRAM belong to whom.
 //!
-//! Data buffers lie one behind the other in the order of the data buffer's entries, merge buffers, packing
-//! buffers, those of garbage collection, padding, and the scan's. Metadata buffers are the stored map's, the
-//! log's, one for single pages, the scan's, and where the map is on flash those of translation pages.
+//! Data buffers are laid out in this order: the entries of the data buffer, merge buffers, packing buffers,
+//! garbage collection's, padding, and the scan's. Metadata buffers are those of the stored map, of the log,
+//! one for single pages, the scan's, and those of translation pages if the map is on flash.
 
 use crate::terms::config::FtlConfig;
 use aster_units::{Duration, LunIndex};
 use core::ops::Range;
 
 const MERGE_BUFFERS_MAX: u32 = 64;
-/// Translation pages that are read side by side, and that are written side by side.
+/// The most translation pages that are read in parallel, and that are written in parallel.
 const LOADS_MAX: u32 = 16;
 const FLUSHES_MAX: u32 = 8;
 
@@ -30,11 +30,11 @@ pub struct BufferLayout {
 }
 
 impl FtlConfig {
-    /// Which page buffers of the DRAM are whose.
+    /// Which page buffers of the DRAM belong to whom.
     pub fn buffers(&self) -> BufferLayout {
         let luns = self.geometry.total_luns();
         let at_once = self.lines.at_once();
-        // The pages of a word line take theirs together.
+        // The pages of a word line take their buffers together.
         let merge = u32::from(self.host.slice_workers).min(MERGE_BUFFERS_MAX).max(at_once);
         let packs = self.units().per_page() > 1;
         let on_flash = u32::from(self.map_cache().is_some());
@@ -65,17 +65,17 @@ impl BufferLayout {
     pub(crate) fn merge(&self) -> Range<u32> {
         self.entries..self.entries + self.merge
     }
-    /// Buffers in which units of several frames are packed into a page; none where a unit is a page.
+    /// Buffers in which units of several frames are packed into a page; none if a unit is a page.
     pub(crate) fn packing(&self) -> Range<u32> {
         let from = self.merge().end;
         from..from + self.packing
     }
-    /// Buffers that garbage collection of a LUN has: one for each page that it has in flight, and where pages
-    /// are packed, one for the page that is being packed and one for the page after that.
+    /// Buffers of a LUN's garbage collection: one for each page in flight. If pages are packed, there is one
+    /// more for the page that is being packed and one for the page after it.
     pub(crate) fn gc_of_a_lun(&self) -> u32 {
         self.gc_depth + self.gc_packing
     }
-    /// As many of them as reads leave free: for the page that is being packed.
+    /// How many of garbage collection's buffers reads must leave free: for the page that is being packed.
     pub(crate) fn gc_kept_for_packing(&self) -> u32 {
         self.gc_packing / 2
     }
@@ -84,7 +84,7 @@ impl BufferLayout {
         debug_assert!(slot < self.gc_of_a_lun(), "each LUN has as many buffers");
         self.packing().end + lun.0 * self.gc_of_a_lun() + slot
     }
-    /// The buffer whose page completes word lines.
+    /// The buffer with the padding page that completes word lines.
     pub(crate) fn padding(&self) -> u32 {
         self.packing().end + self.luns * self.gc_of_a_lun()
     }
@@ -99,11 +99,12 @@ impl BufferLayout {
     pub fn metadata(&self) -> u32 {
         self.load(self.loads + self.flushes + self.own_gc)
     }
-    /// Buffers in which pages of the stored map are made, from 0 on: one a LUN, and a whole line at least.
+    /// Buffers in which pages of the stored map are built, from 0 on: one per LUN, and enough for a whole
+    /// line.
     pub(crate) fn map(&self) -> u32 {
         self.map
     }
-    /// The buffer in which log pages are made.
+    /// The buffer in which log pages are built.
     pub(crate) fn log(&self) -> u32 {
         self.map
     }
@@ -119,7 +120,7 @@ impl BufferLayout {
     pub(crate) fn loads(&self) -> u32 {
         self.loads
     }
-    /// The `n`th of them.
+    /// The `n`th of these buffers.
     pub(crate) fn load(&self, n: u32) -> u32 {
         self.map + 2 + self.scan + n
     }
@@ -127,11 +128,12 @@ impl BufferLayout {
     pub(crate) fn flushes(&self) -> u32 {
         self.flushes
     }
-    /// The `n`th of them.
+    /// The `n`th of these buffers.
     pub(crate) fn flush(&self, n: u32) -> u32 {
         self.load(self.loads + n)
     }
-    /// The buffer in which garbage collection of a LUN moves a translation page; none where the map has none.
+    /// The buffer in which a LUN's garbage collection moves a translation page; `None` if the map has no such
+    /// pages.
     pub(crate) fn own_gc(&self, lun: LunIndex) -> Option<u32> {
         (lun.0 < self.own_gc).then(|| self.load(self.loads + self.flushes) + lun.0)
     }

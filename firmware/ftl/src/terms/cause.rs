@@ -1,4 +1,4 @@
-//! Why flash operations are done: statistics count them by it.
+//! Why flash operations are done: statistics count them by cause.
 
 use aster_parties::FlashCounts;
 use aster_ports::flash::FlashSource;
@@ -15,8 +15,8 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// Who asks, of a read or an erase. Programs go by the [`Stream`](crate::terms::block::Stream) of
-    /// their block, whose pages have one source.
+    /// Who asks for a read or an erase. For programs this is decided by the
+    /// [`Stream`](crate::terms::block::Stream) of their block, all pages of which have the same source.
     pub(crate) const fn source(self) -> FlashSource {
         match self {
             Cause::Host | Cause::Merge | Cause::Padding => FlashSource::User,
@@ -24,7 +24,7 @@ impl Cause {
             Cause::Gc | Cause::Scan => FlashSource::Gc,
         }
     }
-    /// The count of operations done for it.
+    /// The counter of operations with this cause.
     pub(crate) fn of(self, counts: &mut FlashCounts) -> &mut u64 {
         match self {
             Cause::Host => &mut counts.host,

@@ -1,4 +1,4 @@
-//! Every bound of its configuration that the FTL relies on.
+//! All bounds of its configuration that the FTL relies on.
 
 use crate::terms::config::{
     Capacity, FtlConfig, GC_DEPTH_MAX, MAPPING_UNIT_MIN, UNITS_PER_PAGE_MAX, WearLevelling,
@@ -9,10 +9,10 @@ use crate::terms::sizes::{MAP_BLOCKS_MAX, MAP_ENTRY_BYTES, PAGES_PER_WORD_LINE_M
 use aster_units::{Content, Geometry, SECTOR_BYTES};
 
 const LOG_LINES_MIN: u64 = 8;
-/// Slices in work at most where the map is on flash: what several of them have pinned is counted in a list,
-/// which is searched from its beginning.
+/// The most slices in progress if the map is on flash: rows pinned by several of them are counted in a list
+/// that is searched linearly.
 const MAP_WORKERS_MAX: u16 = 1024;
-/// Bytes of a map cache at most.
+/// The most bytes of a map cache.
 const MAP_CACHE_MAX: u64 = 1 << 40;
 
 impl FtlConfig {
@@ -152,7 +152,7 @@ impl FtlConfig {
         match self.map_sizes() {
             Some(_) => Ok(()),
             None => {
-                // Of a drive that is too full in any case, the error about that comes next.
+                // If the drive is too full in any case, the next check reports that.
                 let least = self.least_cache(|config| config.map_sizes().is_some() && config.gains_room());
                 let least = least.or_else(|| self.least_cache(|config| config.map_sizes().is_some()));
                 Err(ConfigError::MapCacheBytes { bytes: cache.bytes, least })
@@ -164,7 +164,7 @@ impl FtlConfig {
         let cache = self.map_cache()?;
         let does =
             |bytes| does(&FtlConfig { map: MapKind::DemandPaged(MapCache { bytes, ..cache }), ..*self });
-        // More bytes are never worse, so halving finds the first that do.
+        // More bytes are never worse, so a binary search finds the fewest.
         let (mut few, mut enough) = (0, MAP_CACHE_MAX);
         if !does(enough) {
             return None;
@@ -179,15 +179,15 @@ impl FtlConfig {
     fn gains_room(&self) -> bool {
         self.full() < self.full_max()
     }
-    /// The part of a LUN's closed blocks that counts once the drive is full.
+    /// The part of a LUN's closed blocks that is valid once the drive is full.
     fn full(&self) -> f64 {
         let kept = self.gc.reserve_blocks + self.mapping_reserve_blocks() + 1;
         let closed = self.areas().data_blocks_per_lun().saturating_sub(kept.into());
         let pages = (self.logical_pages() + self.map_units()).div_ceil(self.geometry.total_luns().into());
         pages as f64 / (closed * u64::from(self.geometry.pages_per_block)) as f64
     }
-    /// The part of these at which collecting gains no room, since it costs as many translation pages. Where
-    /// memory has room for all units, and where the map is in memory, there is none.
+    /// The valid part at which collecting gains no room, since it costs as many translation pages. There is
+    /// no such limit if memory has room for all units or the map is in memory.
     fn full_max(&self) -> f64 {
         match self.map_sizes() {
             Some(sizes) if u64::from(sizes.host_rows) < self.logical_units() => sizes.full_max(),

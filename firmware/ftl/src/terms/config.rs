@@ -8,24 +8,25 @@ use aster_units::{Content, Duration, Geometry, Restriction};
 /// How many pages the host sees.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Capacity {
-    /// As many mapping units as exactly so many pages have.
+    /// Exactly this many pages' worth of mapping units.
     Pages(u32),
-    /// As many as leave this much spare: physical data pages over logical pages, minus one, in percent (P5,
-    /// G12).
+    /// As many as leave this much spare space: physical data pages divided by logical pages, minus one, in
+    /// percent (P5, G12).
     OverProvisioning(f64),
 }
 
-/// How blocks are worn alike (C93).
+/// How wear is levelled (C93).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WearLevelling {
     /// Free blocks are written in the order in which they were erased.
     #[default]
     None,
-    /// The host's data goes to the least worn free block, what garbage collection copies to the most worn.
+    /// The host's data goes to the least worn free block, and garbage collection's copies go to the most
+    /// worn.
     Dynamic,
-    /// And cold data moves out of blocks that are little worn.
+    /// As `Dynamic`, and cold data moves out of blocks with little wear.
     Static {
-        /// Erases that a block with data may be behind the most worn of its LUN; at least 1.
+        /// How many erases a block with data may be behind the LUN's most worn block; at least 1.
         spread: u32,
     },
 }
@@ -33,11 +34,12 @@ pub enum WearLevelling {
 /// How garbage collection and the host share the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Collection {
-    /// A victim is emptied as fast as flash permits, and who waits for room or for a data buffer entry
-    /// competes with those that come later.
+    /// A victim is emptied as fast as flash permits. A task that waits for room or for a data buffer entry
+    /// competes with later ones.
     #[default]
     OnDemand,
-    /// The host pays for copies with what it programs, and who waits is served in the order of arrival.
+    /// The host pays for copies with the pages that it programs, and waiting tasks are served in the order of
+    /// arrival.
     Paced,
 }
 
@@ -62,10 +64,10 @@ pub struct FtlCosts {
     pub replay: u64,
 }
 
-/// What a read of a logical page that is nowhere does.
+/// What a read of an unmapped logical page does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FirstAccess {
-    /// Nothing: it gives zeroes.
+    /// Nothing: it returns zeroes.
     #[default]
     Zeroes,
     /// It assigns a place, as a write of zeroes does (S26).
@@ -77,17 +79,17 @@ pub enum FirstAccess {
 pub struct HostConfig {
     /// Entries of the data buffer, one page each.
     pub buffer_entries: u32,
-    /// Slices in work at once.
+    /// Slices in progress at once.
     pub slice_workers: u16,
     /// Command slots of the front end: command identifiers are below this.
     pub command_slots: u16,
-    /// The front end completes reads, and writes without force unit access, as soon as all their data have
-    /// been moved (P13): a flush that the host sends then must not miss such a write, so it waits for those
-    /// that came before it.
+    /// The front end completes reads, and writes without force unit access, as soon as all their data has
+    /// been moved (P13). A flush that the host sends then must include such writes, so it waits for all
+    /// earlier ones.
     pub auto_completion: bool,
     /// Read only the sectors asked for, not the whole page.
     pub partial_reads: bool,
-    /// What a read of a logical page that is nowhere does.
+    /// What a read of an unmapped logical page does.
     pub first_access: FirstAccess,
 }
 
@@ -112,7 +114,7 @@ pub struct GcConfig {
 }
 
 impl GcConfig {
-    /// Whether garbage collection goes at the host's pace, and who waits is served in order.
+    /// Whether garbage collection runs at the host's pace and waiting tasks are served in order.
     pub(crate) fn is_paced(&self) -> bool {
         self.collection == Collection::Paced
     }
@@ -121,11 +123,11 @@ impl GcConfig {
 /// Pages that a word line has, and whether they are programmed together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LineConfig {
-    /// Pages that lie on one word line, one after the other in a block, if a program that is cut off takes
-    /// those before it on its line along; 1 if it doesn't. 1 to 4.
+    /// The number of consecutive pages of a block that lie on one word line, if a program that is cut off
+    /// destroys the earlier pages of its line; 1 if it doesn't. From 1 to 4.
     pub pages: u16,
-    /// Programs begin a word line at a time, completed with padding: what is below packs them into one
-    /// operation (C83, G8).
+    /// A word line at a time is programmed, completed with padding: the layer below packs the programs into
+    /// one operation (C83, G8).
     pub whole: bool,
 }
 
@@ -143,16 +145,16 @@ impl LineConfig {
 /// What the drive does for its data and its blocks while it has time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CareConfig {
-    /// How blocks are worn alike.
+    /// How wear is levelled.
     pub wear_levelling: WearLevelling,
-    /// When data is written anew before it fades.
+    /// When data is rewritten before it fades.
     pub refresh: Refresh,
-    /// A block is retired when a page in it can't be corrected, twice in a row (S12).
+    /// A block is retired if one of its pages can't be corrected twice in a row (S12).
     pub retire_uncorrectable: bool,
-    /// One page is read each time so much has passed, to find data that fades; zero for never.
+    /// One page is read at this interval to find data that fades; zero for never.
     pub scan_interval: Duration,
-    /// The pause after each page moved for wear or refresh, while the LUN has room, and before each copy that
-    /// the host doesn't pay for where collection is paced.
+    /// The pause after each page that is moved for wear or refresh, while the LUN has room. With paced
+    /// collection it is also the pause before each copy that the host doesn't pay for.
     pub background_gap: Duration,
 }
 
@@ -161,14 +163,14 @@ pub struct CareConfig {
 pub struct FtlConfig {
     /// The array that the firmware uses; with [`FtlConfig::allocating_planes`] each plane is a LUN in it.
     pub geometry: Geometry,
-    /// Planes of a LUN that are allocated one by one; 1 where a LUN is allocated as a whole.
+    /// Planes of a LUN that are allocated one by one; 1 if a LUN is allocated as a whole.
     pub planes_apart: u8,
-    /// Where its pages lie in the packages, if it is less than what they have (C31).
+    /// Where the array's pages lie in the packages, if it is smaller than these (C31).
     pub restriction: Option<Restriction>,
     /// How data buffers keep content.
     pub content: Content,
-    /// Bytes that the map knows a place of: 512 to a page, a power of two of them to a page, and a multiple
-    /// of what content keeps as a whole; 0 for a page.
+    /// Bytes of a mapping unit, from 512 to a page; 0 for a page. A page has a power of two of them, and each
+    /// is a multiple of the smallest piece of content.
     pub mapping_unit_bytes: u32,
     /// Where the map is.
     pub map: MapKind,
@@ -180,8 +182,8 @@ pub struct FtlConfig {
     pub gc: GcConfig,
     /// Pages that a word line has, and whether they are programmed together.
     pub lines: LineConfig,
-    /// The map is stored after so many pages of data were programmed; 0 for 256 times as many as the map
-    /// takes.
+    /// The map is stored after this many pages of data have been programmed; 0 for 256 times as many as the
+    /// map takes.
     pub checkpoint_pages: u32,
     /// What the drive does for its data and its blocks while it has time.
     pub care: CareConfig,
@@ -189,12 +191,12 @@ pub struct FtlConfig {
     pub costs: FtlCosts,
 }
 
-/// Bytes of a mapping unit at least: a logical block of the smallest format.
+/// The fewest bytes of a mapping unit: a logical block of the smallest format.
 pub const MAPPING_UNIT_MIN: u32 = 512;
-/// Mapping units of a page at most: a page's OOB record, of 10 bytes for each, must leave room for parity.
+/// The most mapping units of a page: a page's OOB record, with 10 bytes for each, must leave room for parity.
 pub(crate) const UNITS_PER_PAGE_MAX: u32 = 16;
-/// Bytes of the OOB record of each page with so many bytes, where the map knows places of `unit_bytes`; 0 for
-/// a page. For units that a configuration would refuse it is the record of a page that is a unit.
+/// Bytes of the OOB record of a page of `page_bytes` with mapping units of `unit_bytes`; 0 for a page. If a
+/// configuration would refuse these units, it is the record of a page that is one unit.
 pub fn oob_bytes(page_bytes: u32, unit_bytes: u32) -> usize {
     let units = page_bytes.checked_div(unit_bytes).unwrap_or(1);
     match page_bytes == units * unit_bytes && units.is_power_of_two() && units <= UNITS_PER_PAGE_MAX {
@@ -202,9 +204,9 @@ pub fn oob_bytes(page_bytes: u32, unit_bytes: u32) -> usize {
         false => OOB_BYTES,
     }
 }
-/// Copies of a log page at least: of two, one may become unreadable.
+/// The fewest copies of a log page: of two, one may become unreadable.
 const LOG_COPIES_MIN: u16 = 2;
-/// Pages that garbage collection of a LUN has in flight at most.
+/// The most pages that a LUN's garbage collection has in flight.
 pub const GC_DEPTH_MAX: u8 = 16;
 /// Bytes of NVRAM, from 0 on, that the FTL keeps its root record in (twice).
 pub const NVRAM_BYTES: usize = 2 * ROOT_BYTES;
@@ -220,7 +222,7 @@ impl FtlConfig {
             Capacity::Pages(pages) => u64::from(pages),
             Capacity::OverProvisioning(percent) => {
                 let pages = (self.areas().data_pages() as f64 / (1.0 + percent / 100.0)) as u64;
-                // Those of the map are the drive's.
+                // The map's own pages belong to the drive.
                 pages.saturating_sub(self.map_units_of(pages))
             }
         }
@@ -234,12 +236,12 @@ impl FtlConfig {
             }
         }
     }
-    /// Mapping units that the map itself takes, which come behind those of the host: its translation pages,
-    /// if it is on flash.
+    /// Mapping units that the map itself takes: its translation pages, if it is on flash. They come after
+    /// those of the host.
     pub(crate) fn map_units(&self) -> u64 {
         self.map_units_of(self.logical_pages())
     }
-    /// What the cache of a map on flash is divided into; none of a map in memory, or of a cache that is too
+    /// What the cache of a map on flash is divided into; `None` if the map is in memory or the cache is too
     /// small.
     pub(crate) fn map_sizes(&self) -> Option<MapSizes> {
         let MapKind::DemandPaged(cache) = self.map else { return None };
@@ -253,8 +255,8 @@ impl FtlConfig {
             MapKind::DemandPaged(cache) => Some(cache),
         }
     }
-    /// Garbage collection of a LUN begins when it has so many free blocks or fewer: no later than when the
-    /// host has none.
+    /// Garbage collection of a LUN begins when it has this many free blocks or fewer: at the latest when none
+    /// is left for the host.
     pub(crate) fn collects_at(&self) -> u32 {
         self.gc.free_blocks.max(self.gc.reserve_blocks + self.mapping_reserve_blocks())
     }
@@ -282,7 +284,8 @@ impl FtlConfig {
     pub const fn oob_bytes(&self) -> usize {
         self.units().oob_bytes()
     }
-    /// Bytes that are programmed together at least: a page, or the pages of a word line where those are.
+    /// The fewest bytes that are programmed together: a page, or a word line's pages if these are programmed
+    /// together.
     pub fn program_bytes(&self) -> u32 {
         self.geometry.page_bytes * self.lines.at_once()
     }
@@ -293,25 +296,25 @@ impl FtlConfig {
     /// Flash requests in flight: as many as all workers can send at once, since the order in which requests
     /// are queued is the order of pages in a block.
     pub fn flash_requests(&self) -> u16 {
-        // A slice reads the units of a frame from as many pages as they lie in.
+        // A slice may have to read each unit of a frame from a different page.
         let of_slices = u32::from(self.host.slice_workers) * self.units().per_page();
         let workers = of_slices + self.geometry.total_luns() * (self.buffers().gc_of_a_lun() + 4);
         workers.max(self.flash_requests_min()).min(u32::from(u16::MAX)) as u16
     }
-    /// Flash requests in flight without which tasks could wait for each other for ever. A request keeps its
-    /// place until its task takes the results, and some tasks wait for a place while they have others:
-    /// garbage collection for the pages that a LUN moves and the word line that they complete, a flush for a
-    /// page of padding per LUN, and the storing of a map for its buffers.
+    /// The fewest flash requests in flight with which tasks can't deadlock. A request keeps its place until
+    /// its task takes the results, and some tasks wait for a place while they hold others: garbage collection
+    /// for the pages that a LUN moves and the word line that they complete, a flush for a padding page per
+    /// LUN, and the storing of a map for its buffers.
     pub(crate) fn flash_requests_min(&self) -> u32 {
         let of_a_lun = self.buffers().gc_of_a_lun() + self.lines.at_once() + 1;
-        // A map on flash waits for a place for a page that it looks at while it has others ahead, and for a
+        // A map on flash waits for a place for a translation page while it reads others ahead, and for a word
         // line that it writes.
         let of_map = self.buffers().loads() + self.buffers().flushes() * (self.lines.at_once() + 1);
         self.geometry.total_luns() * of_a_lun + self.buffers().map() + 1 + of_map
     }
-    /// Logical units that are pinned in the mapping at once, at most. A slice pins those of the frame that it
-    /// unmaps or fills, and those of the entries that it evicts together; garbage collection pins as many as
-    /// its buffers have room for.
+    /// The most logical units that are pinned in the mapping at once. A slice pins the units of the frame
+    /// that it unmaps or fills, and those of the entries that it evicts together. Garbage collection pins as
+    /// many as its buffers have room for.
     pub(crate) fn pins(&self) -> u32 {
         let of_slices = u32::from(self.host.slice_workers) * (self.lines.at_once() + 1);
         let of_collectors = self.geometry.total_luns() * self.buffers().gc_of_a_lun();

@@ -19,29 +19,30 @@ pub enum ConfigError {
     },
     /// The LUNs have too few blocks for the capacity.
     Capacity {
-        /// Blocks a LUN needs: its share of the logical pages, metadata, and what garbage collection works
-        /// in.
+        /// Blocks that a LUN needs: for its share of the logical pages, for metadata, and for garbage
+        /// collection to work in.
         needed: u64,
         /// Blocks a LUN has.
         available: u32,
-        /// As many as a LUN must have, since with more of them the capacity grows as well; `None` when no
-        /// number will do. Blocks that are bad from the factory are not among them.
+        /// The number of blocks that a LUN must have. It may differ from `needed`, since the capacity grows
+        /// with the number of blocks. `None` if no number is enough. Blocks that are bad from the factory
+        /// don't count.
         enough: Option<u32>,
     },
     /// The cache of a map on flash is so small that collecting garbage costs more than it gains.
     MapCache {
-        /// The part of a LUN's closed blocks that counts once the drive is full.
+        /// The part of a LUN's closed blocks that is valid once the drive is full.
         full: f64,
-        /// The part at which collecting gains nothing with this cache.
+        /// The valid part at which collecting gains nothing with this cache.
         full_max: f64,
-        /// The fewest bytes of a cache with which it gains something; `None` when none are enough.
+        /// The fewest bytes of a cache with which collecting gains something; `None` if no number is enough.
         least: Option<u64>,
     },
     /// The cache of a map on flash has no room for what must be in memory.
     MapCacheBytes {
         /// Its bytes.
         bytes: u64,
-        /// The fewest bytes that do; `None` when none are enough.
+        /// The fewest bytes that are enough; `None` if no number is.
         least: Option<u64>,
     },
     /// The DRAM has fewer buffers than the FTL needs, or buffers of another shape.
@@ -53,7 +54,7 @@ pub enum ConfigError {
     Flash {
         /// Requests that it has room for.
         available: usize,
-        /// Requests in flight without which tasks could wait for each other for ever.
+        /// The fewest requests in flight with which tasks can't deadlock.
         needed: u32,
     },
     /// The NVRAM is too small for the root record.
@@ -74,7 +75,7 @@ impl fmt::Display for ConfigError {
                     "capacity: each LUN needs {needed} blocks (its logical pages, metadata and garbage \
                      collection) but has {available}; raise the over-provisioning"
                 )?;
-                // The capacity comes from the blocks: what is missing is no answer to how many it takes.
+                // The capacity depends on the number of blocks: adding the missing ones may not be enough.
                 match enough {
                     Some(enough) => {
                         write!(f, ", or have {enough} blocks per LUN")

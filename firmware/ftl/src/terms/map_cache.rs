@@ -1,7 +1,7 @@
-//! A map of which only a part lies in memory: what its cache is divided into.
+//! A map that is only partly in memory: what its cache is divided into.
 //!
-//! The map stands on flash in *translation pages*, each with the places of so many units of the host one
-//! behind the other. Translation pages are units of the FTL themselves, behind those of the host. Memory
+//! The map is kept on flash in *translation pages*, each with the places of a fixed number of consecutive
+//! host units. Translation pages are units of the FTL themselves and come after those of the host. Memory
 //! keeps *rows*, each a change that its translation page doesn't have yet, and *clean* copies of whole pages.
 
 use crate::terms::row_layout::{FAR_ROW_BYTES, MANY_PINNED_BYTES, ROW_BYTES, RowLayout, many_pinned_max};
@@ -21,69 +21,69 @@ pub enum MapKind {
 /// The cache of a map that is on flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapCache {
-    /// Bytes of memory for rows and clean pages. What is kept for each translation page, 14 bytes, comes
-    /// beside it.
+    /// Bytes of memory for rows and clean pages. Another 14 bytes are kept for each translation page.
     pub bytes: u64,
-    /// Units whose places a translation page has; 0 for as many as fit.
+    /// The number of units whose places a translation page has; 0 for as many as fit.
     pub entries: u16,
 }
 
-/// Rows for each translation page beyond which more gain nothing: a flush writes so many changes by then.
+/// Rows per translation page beyond which more gain nothing: a flush already writes that many changes.
 const ROWS_A_PAGE_MAX: u64 = 64;
-/// Rows of a LUN's garbage collection beyond those of a victim: where blocks are small, a victim may gain too
+/// Rows of a LUN's garbage collection in addition to a victim's: if blocks are small, a victim may gain too
 /// little room for a word line with a translation page.
 const COLLECTOR_ROWS_MORE: u64 = 32;
-/// Clean pages at least: one is read while another is looked at.
+/// The fewest clean pages: one is read while another is in use.
 const CLEAN_PAGES_MIN: u64 = 2;
 
 /// What a map cache is divided into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MapSizes {
-    /// Translation pages that there are.
+    /// The number of translation pages.
     pub(crate) pages: u32,
     /// Rows that the host's changes may take.
     pub(crate) host_rows: u32,
     /// Rows kept for garbage collection of each LUN: what a victim holds, and what completes word lines.
     pub(crate) collector_rows: u32,
-    /// Rows in all, with one for each pin.
+    /// All rows, including one for each pin.
     pub(crate) rows: u32,
     /// How a row's bits are divided.
     pub(crate) layout: RowLayout,
-    /// Translation pages in memory as they stand on flash.
+    /// Copies in memory of translation pages, as they are on flash.
     pub(crate) clean_pages: u32,
 }
 
 impl MapSizes {
-    /// The part of a block that may count at most for collecting it to gain room. With so many changes in so
-    /// many translation pages, the page that is written has `host_rows / pages` of them at least. So moving
-    /// `v` units costs `v + v * pages / host_rows` programs, and has to cost fewer than a block has.
+    /// The largest valid part of a block with which collecting it still gains room. There are `host_rows`
+    /// changes in `pages` translation pages, so the fullest page has at least `host_rows / pages` of them. So
+    /// moving `v` units costs `v + v * pages / host_rows` programs, which must be fewer than a block has
+    /// pages.
     pub(crate) fn full_max(&self) -> f64 {
         f64::from(self.host_rows) / f64::from(self.host_rows + self.pages)
     }
 }
 
 impl MapCache {
-    /// Units whose places a translation page has.
+    /// The number of units whose places a translation page has.
     pub(crate) const fn entries(&self, page_bytes: u32) -> u32 {
         match self.entries {
             0 => page_bytes / MAP_ENTRY_BYTES as u32,
             entries => entries as u32,
         }
     }
-    /// Rows of a LUN's garbage collection, and all beside those of the host's changes.
+    /// Rows of a LUN's garbage collection, and all rows except those of the host's changes.
     fn beside(geometry: &Geometry, pins: u32) -> (u64, u64) {
         let block = u64::from(geometry.pages_per_block);
         let collector_rows = block + block.min(COLLECTOR_ROWS_MORE) + 2 * PAGES_PER_WORD_LINE_MAX as u64;
         (collector_rows, collector_rows * u64::from(geometry.total_luns()) + u64::from(pins))
     }
-    /// Rows beyond which more gain nothing, whatever the memory.
+    /// The number of rows beyond which more gain nothing, no matter how much memory there is.
     pub(crate) fn rows_max(&self, geometry: &Geometry, units: u64, pins: u32, workers: u32) -> u64 {
         let pages = units.div_ceil(self.entries(geometry.page_bytes).max(1).into());
         let of_host = (ROWS_A_PAGE_MAX * pages).max(u64::from(workers)).min(units);
         Self::beside(geometry, pins).1 + of_host
     }
-    /// What the memory is divided into, where `units` of the host are mapped and `pins` of them pinned at
-    /// once. `None` when it is too small.
+    /// What the memory is divided into if `units` host units are mapped and at most `pins` are pinned at
+    /// once. `None` if it is too small.
     pub(crate) fn sizes(&self, geometry: &Geometry, units: u64, pins: u32, workers: u32) -> Option<MapSizes> {
         let entries = u64::from(self.entries(geometry.page_bytes));
         let pages = units.div_ceil(entries);
@@ -92,7 +92,8 @@ impl MapCache {
         let bytes = self.bytes.checked_sub(u64::from(many_pinned_max(pins)) * MANY_PINNED_BYTES)?;
         let clean_bytes = CLEAN_PAGES_MIN * entries * MAP_ENTRY_BYTES;
         let row_bytes = bytes.checked_sub(clean_bytes)?.min(self.bytes / 8 * 7);
-        // Of more rows than links in them can number, each link stands beside its row.
+        // If there are more rows than links inside of rows can number, each link is stored outside of its
+        // row.
         let near_max = u64::from(layout.rows_max(pages as u32));
         let most = (row_bytes / ROW_BYTES).min(near_max).max(row_bytes / FAR_ROW_BYTES);
         let rows = most.min(self.rows_max(geometry, units, pins, workers));

@@ -1,5 +1,5 @@
-//! What all parts of the FTL share: its configuration, what stands in OOB, the names of blocks and causes,
-//! and the core that it runs on.
+//! What all parts of the FTL share: its configuration, the OOB records, the names of blocks and causes, and
+//! the core that it runs on.
 
 pub(crate) mod areas;
 pub(crate) mod bits;

@@ -1,9 +1,9 @@
-//! What stands in the OOB area of every page (G10).
+//! The contents of every page's OOB area (G10).
 //!
-//! A header of 6 bytes: the low 24 bits of CRC-32C over all the rest (3), kind (1), lost sectors (2). Then 10
-//! for each mapping unit of a page: its LPN (4), all ones in a slot that holds none, and in 6 bytes the
-//! sequence with the copy in the highest four bits. Pages of the drive's own have their numbers in the first
-//! slot.
+//! A header of 6 bytes: the low 24 bits of the CRC-32C of all that follows (3), kind (1), lost sectors (2).
+//! Then 10 bytes for each mapping unit of a page: its LPN (4), which is all ones in an empty slot, and the
+//! sequence number (6) with the copy count in the highest four bits. The drive's own pages have their numbers
+//! in the first slot.
 
 use crate::terms::units::{Frame, UnitShape};
 use aster_codec::checksum::crc32c;
@@ -75,11 +75,11 @@ pub struct OobRecord {
     /// of two copies with different numbers the greater is always newer. Pages of the map carry their
     /// generation.
     pub sequence: u64,
-    /// Sectors of which content was lost before this copy was made, one bit each: they must not be read as
-    /// data. Each of them notes itself which of its blocks are lost.
+    /// Sectors that had lost content before this copy was made, one bit each: they must not be read as data.
+    /// Each sector itself notes which of its blocks are lost.
     pub lost_sectors: u16,
-    /// How often garbage collection has copied the unit, modulo `COPIES`: of two copies with the same
-    /// sequence number, which came out of which.
+    /// How often garbage collection has copied the unit, modulo `COPIES`. It tells which of two copies with
+    /// the same sequence number came out of the other.
     pub copy: u8,
 }
 
@@ -87,15 +87,15 @@ pub struct OobRecord {
 pub const COPIES: u8 = 16;
 
 impl OobRecord {
-    /// The record of a page that holds nothing.
+    /// The record of a padding page.
     pub(crate) const fn padding() -> Self {
         OobRecord { kind: PageKind::Padding, lpn: 0, sequence: 0, lost_sectors: 0, copy: 0 }
     }
-    /// Writes the record into the first [`OOB_BYTES`] of `into`, as where a unit is a page.
+    /// Writes the record into the first [`OOB_BYTES`] of `into`, in the form for pages of one unit.
     pub fn encode(&self, into: &mut [u8]) {
         self.encode_as(UnitShape::PAGE, into);
     }
-    /// Reads a record as [`OobRecord::encode`] writes it; `None` when it is too short, unknown or damaged.
+    /// Reads a record written by [`OobRecord::encode`]; `None` if it is too short, unknown or damaged.
     pub fn decode(from: &[u8]) -> Option<Self> {
         OobRecord::decode_as(UnitShape::PAGE, from)
     }
@@ -118,19 +118,19 @@ impl OobRecord {
     }
 }
 
-/// What the OOB record says of a page as a whole.
+/// What the OOB record says about the whole page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageRecord {
     pub(crate) kind: PageKind,
-    /// As of [`OobRecord`].
+    /// As in [`OobRecord`].
     pub(crate) lost_sectors: u16,
 }
 
-/// What the OOB record says of a unit in the page.
+/// What the OOB record says about one unit of the page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct UnitRecord {
     pub(crate) lpn: Lpn,
-    /// As of [`OobRecord`].
+    /// As in [`OobRecord`].
     pub(crate) sequence: u64,
     pub(crate) copy: u8,
 }
@@ -147,14 +147,14 @@ impl PageRecord {
         let (header, slots) = record.split_at_mut(HEADER_BYTES - CRC_BYTES);
         header[0] = self.kind.code();
         header[1..].copy_from_slice(&self.lost_sectors.to_le_bytes());
-        // All ones are no unit.
+        // All ones mark an empty slot.
         slots.fill(0xFF);
         for (slot, unit) in units {
             unit.encode(&mut slots[slot as usize * UNIT_BYTES..][..UNIT_BYTES]);
         }
         crc.copy_from_slice(&crc32c(record).to_le_bytes()[..CRC_BYTES]);
     }
-    /// Reads what the record says of the page; `None` when it is too short, unknown or damaged.
+    /// Reads what the record says about the page; `None` if it is too short, unknown or damaged.
     pub(crate) fn decode(shape: UnitShape, from: &[u8]) -> Option<Self> {
         let (crc, record) = from.get(..shape.oob_bytes())?.split_at(CRC_BYTES);
         if *crc != crc32c(record).to_le_bytes()[..CRC_BYTES] {
@@ -173,8 +173,7 @@ impl UnitRecord {
         into[..4].copy_from_slice(&lpn.0.to_le_bytes());
         into[4..].copy_from_slice(&numbers.to_le_bytes()[..6]);
     }
-    /// Reads what a record, which has been found to be whole, says of the unit in a slot; `None` where there
-    /// is no unit.
+    /// Reads what an intact record says about the unit in a slot; `None` if the slot is empty.
     pub(crate) fn decode(shape: UnitShape, from: &[u8], slot: u32) -> Option<Self> {
         debug_assert!(slot < shape.per_page(), "a page has so many slots");
         let unit = from.get(HEADER_BYTES + slot as usize * UNIT_BYTES..)?.get(..UNIT_BYTES)?;
@@ -186,7 +185,7 @@ impl UnitRecord {
 }
 
 impl UnitShape {
-    /// Pages that are a unit each.
+    /// Pages of one unit.
     const PAGE: UnitShape = UnitShape::new(1, 1);
 
     /// Bytes of a page's OOB record.
@@ -195,8 +194,7 @@ impl UnitShape {
     }
 }
 
-/// Whether a page with this OOB holds the units of a frame, each in its own slot, and nothing of them is
-/// lost.
+/// Whether a page with this OOB holds the units of a frame, each in its own slot and without lost sectors.
 pub(crate) fn is_whole_page_of(shape: UnitShape, owner: PageOwner, oob: &[u8]) -> bool {
     let first = shape.first_of(Frame(owner.0)).0;
     let is_there = |slot| UnitRecord::decode(shape, oob, slot).is_some_and(|unit| unit.lpn.0 == first + slot);
@@ -264,7 +262,7 @@ mod tests {
         }
     }
 
-    /// What a page of the drive's own says is the same whatever a unit is.
+    /// The record of one of the drive's own pages says the same no matter how large a unit is.
     #[test]
     fn pages_of_the_drives_own_have_their_numbers_in_the_first_slot() {
         let record = OobRecord { kind: PageKind::Map, lpn: 70, sequence: 1 << 40, lost_sectors: 0, copy: 0 };

@@ -1,14 +1,14 @@
 //! Planes that are allocated one by one.
 //!
-//! To all of the FTL such a plane is a LUN with blocks of its own. Flash requests, events and reports name
-//! the LUN that the plane is of, and its blocks in there.
+//! To the whole FTL such a plane is a LUN with blocks of its own. Flash requests, events and reports name the
+//! LUN that the plane belongs to, and the numbers that its blocks have there.
 
 use crate::terms::config::FtlConfig;
 use aster_units::{BlockAddr, Geometry, LunIndex, Ppa};
 
 impl FtlConfig {
-    /// The same drive, each of whose planes is allocated by itself. Planes are counted behind all LUNs: of
-    /// *n* LUNs, plane *p* of LUN *l* has the number *p* × *n* + *l*.
+    /// The same drive with each plane allocated by itself. Planes are numbered so that the LUN changes
+    /// fastest: with *n* LUNs, plane *p* of LUN *l* has the number *p* × *n* + *l*.
     pub fn allocating_planes(self) -> FtlConfig {
         let Geometry { luns, planes, blocks_per_lun, .. } = self.geometry;
         FtlConfig {
@@ -23,13 +23,13 @@ impl FtlConfig {
             ..self
         }
     }
-    /// Where what is allocated as a LUN lies in the packages.
+    /// Where allocated LUNs or planes lie in the packages.
     pub fn planes(&self) -> Planes<'_> {
         Planes(self)
     }
 }
 
-/// Where what is allocated as a LUN lies in the packages.
+/// Where allocated LUNs or planes lie in the packages.
 #[derive(Clone, Copy, Debug)]
 pub struct Planes<'a>(&'a FtlConfig);
 
@@ -45,19 +45,19 @@ impl Planes<'_> {
             ..self.0.geometry
         }
     }
-    /// The LUN that what is allocated as LUN `unit` lies in, and which of its planes that is. Of a LUN that
-    /// is allocated as a whole the plane is 0.
+    /// The LUN that contains what is allocated as LUN `unit`, and the number of the plane. If a LUN is
+    /// allocated as a whole, the plane is 0.
     pub fn lun_and_plane(&self, unit: LunIndex) -> (LunIndex, u8) {
         let luns = self.0.geometry.total_luns() / u32::from(self.0.planes_apart);
         (LunIndex(unit.0 % luns), (unit.0 / luns) as u8)
     }
-    /// The address that a block of what is allocated as LUN `unit` has in its LUN: planes are the low bits
-    /// (ONFI 5.1 §3.1).
+    /// The address in its LUN of a block of what is allocated as LUN `unit`: planes are the low bits (ONFI
+    /// 5.1 §3.1).
     pub fn block_in_lun(&self, unit: LunIndex, block: BlockAddr) -> BlockAddr {
         let (_, plane) = self.lun_and_plane(unit);
         BlockAddr(block.0 * u32::from(self.0.planes_apart) + u32::from(plane))
     }
-    /// The number that a page has where planes are in their LUNs.
+    /// The number of a page when planes are counted as parts of their LUNs.
     pub(crate) fn page_in_lun(&self, page: Ppa) -> Ppa {
         if self.0.planes_apart == 1 {
             return page;

@@ -1,10 +1,10 @@
-//! Memory of tasks that is used again, so that no command allocates.
+//! Memory that tasks reuse, so that no command allocates.
 
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::ops::{Deref, DerefMut};
 
-/// What holds nothing once it is cleared, and keeps its memory.
+/// A value that can be emptied and keeps its memory.
 pub(crate) trait Clear: Default {
     fn clear(&mut self);
 }
@@ -15,11 +15,11 @@ impl<T> Clear for Vec<T> {
     }
 }
 
-/// Values that tasks borrow. There are as many as were ever borrowed at once.
+/// Values that tasks borrow. There are as many as have ever been borrowed at the same time.
 pub(crate) struct Reused<T>(RefCell<Vec<T>>);
 
 impl<T: Clear> Reused<T> {
-    /// None has been borrowed, and `bound` will be at once at most.
+    /// No values yet. At most `bound` will be borrowed at the same time.
     pub(crate) fn with_capacity(bound: usize) -> Self {
         Reused(RefCell::new(Vec::with_capacity(bound)))
     }
@@ -30,7 +30,7 @@ impl<T: Clear> Reused<T> {
     }
 }
 
-/// A value that goes back when it is dropped.
+/// A borrowed value, which goes back when it is dropped.
 pub(crate) struct Borrowed<'a, T: Clear> {
     from: &'a Reused<T>,
     value: T,

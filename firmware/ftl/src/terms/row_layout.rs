@@ -1,27 +1,28 @@
-//! How the 64 bits of a row are divided, which is a change of a map on flash.
+//! How the 64 bits of a row are divided. A row is a change of a map on flash.
 //!
-//! | bits, from the lowest on | say |
+//! | bits, from the lowest on | meaning |
 //! |---|---|
-//! | 4 | its state, and how often it is pinned |
-//! | as many as number a page's entries | which entry of its translation page it is |
-//! | as many as number the drive's places | where its unit is; 0 is nowhere |
+//! | 4 | the row's state, and how often it is pinned |
+//! | enough to number a page's entries | the row's entry in its translation page |
+//! | enough to number the drive's places | the place of the row's unit; 0 if it is unmapped |
 //! | all others, 32 at most | the link to the next row of its translation page |
 //!
-//! Links number rows from 0 on, and the highest of them say that a chain ends, each for one translation page.
-//! So a row tells of its unit without having the number of its translation page.
+//! Links number rows from 0 on. The highest links end lists, one for each translation page. So a row
+//! identifies its unit although it doesn't contain the number of its translation page.
 
 use aster_units::Upa;
 
 /// Bytes of a row.
 pub(crate) const ROW_BYTES: u64 = 8;
-/// Bytes of a row whose link stands beside it, since its bits are too few for so many rows.
+/// Bytes of a row whose link is stored outside of it, since its bits are too few to number all rows.
 pub(crate) const FAR_ROW_BYTES: u64 = ROW_BYTES + 4;
-/// Bytes of a count of pins beside the rows.
+/// Bytes of a count of pins outside of the rows.
 pub(crate) const MANY_PINNED_BYTES: u64 = 8;
-/// Bits of a row that say nothing of its unit.
+/// The low bits of a row, which say nothing about its unit.
 pub(crate) const STATE_BITS: u32 = 4;
 
-/// Rows with three pins or more, which are counted beside the rows, of so many pins and one taken for a look.
+/// The most rows with three pins or more, which are counted outside of the rows, for this many pins plus a
+/// temporary one.
 pub(crate) const fn many_pinned_max(pins: u32) -> u32 {
     pins / 3 + 1
 }
@@ -29,18 +30,18 @@ pub(crate) const fn many_pinned_max(pins: u32) -> u32 {
 /// The widths of a drive's rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RowLayout {
-    // In place.
+    // Covers the entry where it is in the row.
     entry_mask: u64,
     place_shift: u32,
-    // Not in place.
+    // Covers the place after the row is shifted down.
     place_mask: u64,
     link_shift: u32,
     link_max: u32,
 }
 
 impl RowLayout {
-    /// Rows of translation pages with so many entries, on a drive with so many places. Of 65,536 entries and
-    /// 2^32 - 1 places, 12 bits are left for the link.
+    /// Rows of translation pages with `entries` entries, on a drive with `places` places. With 65,536 entries
+    /// and 2^32 - 1 places, 12 bits are left for the link.
     pub(crate) const fn new(entries: u32, places: u32) -> Self {
         let place_shift = STATE_BITS + (u32::BITS - entries.saturating_sub(1).leading_zeros());
         let place_bits = u32::BITS - places.leading_zeros();
@@ -53,7 +54,7 @@ impl RowLayout {
             link_max: if link_shift <= 32 { u32::MAX } else { (u64::MAX >> link_shift) as u32 },
         }
     }
-    /// The same with links of so few bits.
+    /// As this layout, with links of at most `bits` bits.
     #[cfg(test)]
     pub(crate) fn with_link_bits(self, bits: u32) -> Self {
         RowLayout { link_max: self.link_max.min(u32::MAX >> (32 - bits)), ..self }
@@ -62,15 +63,15 @@ impl RowLayout {
     pub(crate) const fn link_max(&self) -> u32 {
         self.link_max
     }
-    /// Rows that links can number beside the ends of so many chains.
+    /// The number of rows that links can number in addition to the ends of this many lists.
     pub(crate) const fn rows_max(&self, pages: u32) -> u32 {
         (self.link_max as u64 + 1).saturating_sub(pages as u64) as u32
     }
-    /// A row without a link, of state 0.
+    /// A row without a link, in state 0.
     pub(crate) fn row(&self, entry: u32, place: Upa) -> u64 {
         self.of_entry(entry) | self.of_place(place)
     }
-    /// The bits that say which entry a row is.
+    /// The bits of a row that contain this entry.
     pub(crate) fn of_entry(&self, entry: u32) -> u64 {
         let bits = u64::from(entry) << STATE_BITS;
         debug_assert!(bits & !self.entry_mask == 0, "an entry is one of its page's");
@@ -81,15 +82,15 @@ impl RowLayout {
         assert!(number <= self.place_mask, "{place:?} is beyond the drive's places");
         number << self.place_shift
     }
-    /// Whether a row is the entry that these bits say.
+    /// Whether a row has the entry in these bits.
     pub(crate) fn is_of(&self, row: u64, of_entry: u64) -> bool {
         row & self.entry_mask == of_entry
     }
-    /// Which entry of its page a row is.
+    /// A row's entry in its page.
     pub(crate) fn entry(&self, row: u64) -> u32 {
         ((row & self.entry_mask) >> STATE_BITS) as u32
     }
-    /// Where a row's unit is.
+    /// The place of a row's unit.
     pub(crate) fn place(&self, row: u64) -> Upa {
         Upa(((row >> self.place_shift & self.place_mask) as u32).wrapping_sub(1))
     }
@@ -137,7 +138,7 @@ mod tests {
         RowLayout::new(64, 1000).row(0, Upa(1023));
     }
 
-    /// A number below `end`, the first and the last ones above all.
+    /// A number below `end`, most often one of the first or last.
     fn below(end: u32) -> impl Strategy<Value = u32> {
         prop_oneof![Just(0), Just(end - 1), 0..end]
     }

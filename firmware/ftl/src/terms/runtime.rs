@@ -10,14 +10,14 @@ use core::cell::{Cell, Ref, RefCell};
 use core::future::Future;
 use core::pin::pin;
 
-/// As events number no data buffer entry in particular.
+/// The number that events use for no data buffer entry in particular.
 pub(crate) const ANY_BUFFER: u32 = u32::MAX;
 
-/// The firmware's core, what the drive is, and what is told of its work.
+/// The firmware's core, the drive's configuration and state, and the statistics and events of its work.
 pub(crate) struct Runtime {
     /// The core that the FTL runs on.
     pub(crate) core: Core,
-    /// Constant, as are the next three, which follow from it.
+    /// Constant, like the next three, which are derived from it.
     pub(crate) config: FtlConfig,
     pub(crate) geometry: Geometry,
     pub(crate) restriction: Restriction,
@@ -45,7 +45,7 @@ impl Runtime {
     pub(crate) fn exec(&self) -> &Exec {
         self.core.exec()
     }
-    /// A unit's place as events have it: planes are in their LUNs.
+    /// A unit's place as events number it: planes are counted as parts of their LUNs.
     pub(crate) fn told(&self, at: Upa) -> Upa {
         let (page, slot) = (self.units.page_of(at), self.units.slot_of(at));
         self.units.at(self.config.planes().page_in_lun(page), slot)
@@ -61,7 +61,7 @@ impl Runtime {
     pub(crate) fn spend(&self, function: Function, cycles: u64) {
         self.recorder.account(function, || self.core.stands(), || self.core.charge(cycles));
     }
-    /// The firmware task that runs, as events number it.
+    /// The number that events use for the running firmware task.
     pub(crate) fn task(&self) -> u32 {
         self.exec().current().number()
     }
@@ -77,18 +77,18 @@ impl Runtime {
     pub(crate) fn state(&self) -> DriveState {
         self.stats.borrow().state
     }
-    /// Waits until the drive has booted, or could not.
+    /// Waits until the drive has booted or has failed to.
     pub(crate) async fn booted(&self) {
         self.boot_waiters.wait(self.exec(), || (self.state() != DriveState::Booting).then_some(())).await;
     }
-    /// The state after boot has been set: those that wait for it go on.
+    /// The state after boot has been set: wakes the tasks that wait for it.
     pub(crate) fn end_boot(&self) {
         self.boot_waiters.wake_all(self.exec());
     }
 
-    // ---- waiting, and telling what for ----
+    // ---- waiting, and reporting what for ----
 
-    /// Waits for one wake of `queue`; the caller looks again at what it waits for.
+    /// Waits for one wake of `queue`; the caller then checks again.
     pub(crate) async fn wait_once(&self, queue: &WaitQueue, reason: Wait) {
         self.waiting(reason, self.woken(queue)).await;
     }
@@ -98,11 +98,11 @@ impl Runtime {
         queue.wait(self.exec(), || core::mem::replace(&mut waited, true).then_some(())).await;
     }
 
-    /// Tells what the task waits for until `future` is ready, if it isn't at once.
+    /// Awaits `future`, and reports what the task waits for unless it is ready at once.
     pub(crate) async fn waiting<T>(&self, reason: Wait, future: impl Future<Output = T>) -> T {
         self.waiting_for(reason, ANY_BUFFER, future).await
     }
-    /// The same where the wait is for data buffer entry `buffer`; [`ANY_BUFFER`] for none in particular.
+    /// As [`Runtime::waiting`], for data buffer entry `buffer`; [`ANY_BUFFER`] for none in particular.
     pub(crate) async fn waiting_for<T>(
         &self,
         reason: Wait,
@@ -114,7 +114,7 @@ impl Runtime {
             told.set(true);
             self.emit(|| Event::WaitStarted { task: self.task(), reason: reason.number(), buffer });
         };
-        // Moved once: futures are large.
+        // Pinned here, so that it is moved only once: futures are large.
         let mut future = pin!(future);
         let value = self.exec().before_waiting(future.as_mut(), started).await;
         if told.get() {

@@ -1,19 +1,19 @@
-//! Sizes of what the FTL stores, which decide how much of it a drive needs.
+//! Sizes of the structures that the FTL stores. They decide how much space a drive needs for them.
 
-/// Pages of a word line at most.
+/// The most pages of a word line.
 pub(crate) const PAGES_PER_WORD_LINE_MAX: usize = 4;
-/// Blocks that may be opened before a log page has them: one for so many bytes of a log page, where each
-/// takes eight.
+/// Blocks that may be opened before a log page names them: one per this many bytes of a log page, in which
+/// each takes eight.
 pub(crate) const OPENED_SHARE: usize = 64;
 /// Bytes of a log page before its lists.
 pub(crate) const HEADER_BYTES: usize = 96;
-/// Room that a log page keeps for entries, whatever its lists take.
+/// Room that a log page keeps for entries, no matter how long its lists are.
 pub(crate) const ENTRIES_BYTES_MIN: usize = 512;
 /// Bytes in a log page of a range, and of a run of stale pages.
 pub(crate) const RANGE_BYTES: usize = 6;
 /// Bytes of a block's number in a log page.
 pub(crate) const BLOCK_BYTES: usize = 4;
-/// Bytes at most of a log entry that says where a logical page has moved.
+/// The most bytes of a log entry that says where a logical page has moved.
 pub(crate) const MOVE_BYTES_MAX: usize = 9;
 /// Bytes of one copy of the root record.
 pub(crate) const ROOT_BYTES: usize = 24 << 10;

@@ -1,9 +1,9 @@
-//! Mapping units, and the frames and pages that they make up.
+//! Mapping units, and the frames and pages that they form.
 
 use aster_units::{Lpn, Ppa, Upa};
 
-/// Mapping units that together have a page's size, the first of them a multiple of it: what a data buffer
-/// entry holds.
+/// An aligned group of consecutive mapping units that together have the size of a page: the content of a data
+/// buffer entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Frame(pub(crate) u32);
 
@@ -13,7 +13,7 @@ pub(crate) type Units = u32;
 /// How a page is divided into mapping units: a power of two of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct UnitShape {
-    // The units of a page are two to the power of this.
+    // A page has two to the power of this units.
     shift: u32,
 }
 
@@ -30,7 +30,7 @@ impl UnitShape {
     pub(crate) const fn all(self) -> Units {
         Units::MAX >> (Units::BITS - self.per_page())
     }
-    /// The slots in `units`, the first one first.
+    /// The slots in `units`, in ascending order.
     pub(crate) fn slots_of(self, units: Units) -> impl Iterator<Item = u32> {
         debug_assert!(units & !self.all() == 0, "a page has {} slots", self.per_page());
         let mut left = units;

@@ -74,7 +74,7 @@ impl Array {
         self.work = ArrayWork::Idle;
         self.others.clear();
     }
-    /// Power or a reset ends all work, suspended work too. `torn` is told what has not been completed.
+    /// Power or a reset ends all work, suspended work too. Calls `torn` with the work that was not completed.
     pub fn cut(&mut self, mut torn: impl FnMut(ArrayWork, &[PageJob])) {
         torn(self.work, &self.others);
         if let Some(Suspended { work, others, .. }) = self.suspended.take() {
@@ -90,11 +90,11 @@ impl Array {
             (ArrayWork::Program(_), Suspends::Program) | (ArrayWork::Erase(_), Suspends::Erase)
         )
     }
-    /// Whether the work ends at some time: that of a LUN which is stuck does not.
+    /// Whether the work ever ends: that of a stuck LUN doesn't.
     pub fn ever_ends(&self) -> bool {
         self.until != Instant::MAX
     }
-    /// The pages of a program, to name other registers for them.
+    /// The pages of a program, so that they can be given other registers.
     pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut PageJob> {
         let first = if let ArrayWork::Program(job) = &mut self.work { Some(job) } else { None };
         let others = if first.is_some() { &mut self.others[..] } else { &mut [] };
@@ -110,7 +110,7 @@ impl Array {
         });
     }
     /// Takes back the suspended work if it is of that kind, to begin it again: the work, and the time that it
-    /// needs still.
+    /// still needs.
     pub fn take_suspended(&mut self, what: Suspends) -> Option<(ArrayWork, Duration)> {
         let Suspended { work, others, left } = self.suspended.take_if(|s| s.kind() == what)?;
         self.others = others;

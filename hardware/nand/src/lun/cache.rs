@@ -66,7 +66,7 @@ impl CacheCommands {
         assert!(self.next.is_none(), "{next:?} comes while {:?} waits", self.next);
         (self.next, self.next_at) = (Some(next), at);
     }
-    /// The command that waits no longer, and when it begins.
+    /// Takes the waiting command, and the instant at which it begins.
     pub fn take_next(&mut self) -> Option<(Next, Instant)> {
         Some((self.next.take()?, self.next_at))
     }
@@ -81,7 +81,8 @@ impl CacheCommands {
     pub fn add(&mut self, job: PageJob) {
         self.waiting.push(job);
     }
-    /// The pages after those that were read last wait. False if one of them was the last of `per_block`.
+    /// The pages after those that were read last wait. Returns false if a page that was read last was its
+    /// block's last; a block has `per_block` pages.
     pub fn follow(&mut self, per_block: u16) -> bool {
         for &(mut at) in &self.last_read {
             at.page.0 += 1;
@@ -110,7 +111,8 @@ impl CacheCommands {
     pub fn programs_behind(&self) -> bool {
         self.behind
     }
-    /// A program is confirmed by 15h, or another operation begins. Returns what was so before.
+    /// A program is confirmed by 15h, or another operation begins. Returns whether the last program was
+    /// confirmed by 15h.
     #[inline]
     pub fn set_behind(&mut self, behind: bool) -> bool {
         core::mem::replace(&mut self.behind, behind)

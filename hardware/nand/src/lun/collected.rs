@@ -18,7 +18,7 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// Nothing, with room for a page in each of `planes`, and for `loaded` lower pages.
+    /// Nothing is collected. Has room for a page in each of `planes` planes, and for `loaded` lower pages.
     pub fn new(planes: usize, loaded: usize) -> Self {
         Collected { gathers: None, gathered: Vec::with_capacity(planes), loaded: Vec::with_capacity(loaded) }
     }

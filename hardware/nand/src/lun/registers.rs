@@ -1,4 +1,4 @@
-//! A LUN's page registers, and where data out and data in stand in them.
+//! A LUN's page registers, and the positions of data out and data in.
 
 use crate::config::NandConfig;
 use crate::register::{Holds, Register};
@@ -51,7 +51,7 @@ impl PageRegisters {
     pub fn set_column(&mut self, column: Column) {
         self.column = u32::from(column.0);
     }
-    /// True when data out has something to show.
+    /// Whether data out has something to show.
     #[inline]
     pub fn has_data(&self) -> bool {
         self.shown().holds != Holds::Nothing
@@ -103,7 +103,7 @@ impl PageRegisters {
         }
     }
     fn erase(&mut self, die: &mut Die, at: PageAddr) -> u8 {
-        // The registers keep what they show of the block.
+        // Registers that show pages of the block keep their content.
         for register in &mut self.registers {
             if register.lying.is_some_and(|lying| lying.block == at.block) {
                 die.fetch(u16::MAX, register);

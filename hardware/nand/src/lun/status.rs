@@ -71,7 +71,8 @@ impl StatusRegister {
         self.failed |= planes;
     }
 
-    /// The status byte for `planes`, of a LUN whose array works, and has something suspended, or not.
+    /// The status byte for `planes`. `works` and `suspended` say whether the array works, and whether
+    /// something is suspended.
     #[inline]
     pub fn byte(&self, planes: u8, works: bool, suspended: bool) -> Status {
         if self.busy {

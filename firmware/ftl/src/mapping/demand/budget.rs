@@ -1,10 +1,11 @@
 //! Who may make how many rows dirty.
 //!
-//! The host has a share, and garbage collection of each LUN one of its own, which no other can use up. So a
-//! LUN in which no translation page finds room can always collect a victim: what others have made dirty
-//! waits, perhaps for a page of just this LUN, but not what this one needs. Garbage collection takes rows of
-//! the host's share while that has some, and its own share only then: it might otherwise have used that up
-//! where translation pages can be written in no LUN but those that wait, while the host needs no row.
+//! The host has a share, and each LUN's garbage collection has one of its own that no other can use up. So a
+//! LUN that has no room for a translation page can always collect a victim: rows that others have made dirty
+//! may have to wait for a page of this very LUN, but its own share is still there. Garbage collection takes
+//! rows of the host's share first, and of its own share only when the host's is used up. Otherwise it might
+//! use up its own share although the host needs no rows, and wait when translation pages can be written only
+//! in LUNs that are waiting, too.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,7 +22,7 @@ pub(super) enum Whose {
 #[derive(Clone, Copy, Default)]
 struct Share {
     dirty: u32,
-    /// To what is about to change.
+    /// Rows promised for changes that are about to be made.
     promised: u32,
 }
 
@@ -42,8 +43,8 @@ impl Budget {
             collector_most: collector,
         }
     }
-    /// What boot has found takes the host's share, and then those of the collectors, evenly. What is beyond
-    /// counts for the host's, which makes the host wait.
+    /// Dirty rows that boot has found are charged to the host's share, and beyond that evenly to the
+    /// collectors' shares. Any rest is charged to the host's share as well, which makes the host wait.
     pub(super) fn begin(&mut self, dirty: u32) {
         let luns = self.collectors.len() as u32;
         let each = (dirty.saturating_sub(self.host_most) / luns).min(self.collector_most);
@@ -56,7 +57,7 @@ impl Budget {
             Whose::Collector(lun) => (&mut self.collectors[lun.index()], self.collector_most),
         }
     }
-    /// Promises so many rows, if there are so many. Says of whose share they are.
+    /// Promises `rows` rows if there are as many. Returns whose share they come from.
     pub(super) fn take(&mut self, whose: Whose, rows: u32) -> Option<Whose> {
         [Whose::Host, whose].into_iter().find(|&whose| {
             let (share, most) = self.share(whose);
@@ -71,15 +72,16 @@ impl Budget {
         share.promised -= 1;
         share.dirty += 1;
     }
-    /// A row has become dirty that nobody was promised.
+    /// A row that was not promised has become dirty.
     pub(super) fn spend_beyond(&mut self, whose: Whose) {
         self.share(whose).0.dirty += 1;
     }
-    /// Rows that were promised aren't needed.
+    /// Promised rows aren't needed after all.
     pub(super) fn give_back(&mut self, whose: Whose, rows: u32) {
         self.share(whose).0.promised -= rows;
     }
-    /// So many dirty rows have become clean. One is like another, so those get them first that `waits`.
+    /// This many dirty rows have become clean. Rows are interchangeable, so collectors for which `waits` is
+    /// true get them first.
     pub(super) fn cleaned(&mut self, mut rows: u32, waits: impl Fn(LunIndex) -> bool) {
         let mut pay = |share: &mut Share| {
             let paid = rows.min(share.dirty);
@@ -99,7 +101,7 @@ impl Budget {
     pub(super) fn host_most(&self) -> u32 {
         self.host_most
     }
-    /// Whether more is taken of the host's share than it has.
+    /// Whether more rows are dirty on the host's account than its share has.
     pub(super) fn is_overdrawn(&self) -> bool {
         self.host.dirty > self.host_most
     }
@@ -126,7 +128,7 @@ mod tests {
         (0..3).for_each(|_| budget.spend(one));
         (0..10).for_each(|_| budget.spend(host));
         assert_eq!(budget.dirty(), 13);
-        // The one that waits is paid first, then the host. What is promised stays.
+        // The waiting collector is paid first, then the host. Promised rows stay promised.
         budget.cleaned(5, |lun| lun.0 == 0);
         assert_eq!((budget.take(one, 4), budget.take(two, 3), budget.host_left()), (Some(one), None, 2));
         budget.give_back(two, 3);

@@ -1,4 +1,4 @@
-//! Translation pages in memory as they stand on flash.
+//! Copies in memory of translation pages, as they are on flash.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -6,15 +6,15 @@ use aster_units::Upa;
 
 const NONE: u32 = u32::MAX;
 
-/// Copies of some translation pages. A page goes when another needs its place and it wasn't looked at since
-/// the last turn: that costs nothing.
+/// Copies of some translation pages. A copy is dropped when another page needs its slot and it wasn't used
+/// since the clock hand last passed it. Dropping it costs nothing.
 pub(super) struct Clean {
     entries: usize,
-    // Of each slot: its page, and whether it was looked at.
+    // Per slot: its page, and whether it was used.
     slots: Vec<(u32, bool)>,
-    // Of each page: its slot.
+    // Per page: its slot.
     at: Vec<u32>,
-    // Complemented, slot after slot.
+    // The places, complemented, slot after slot.
     places: Vec<u32>,
     hand: usize,
 }
@@ -34,13 +34,13 @@ impl Clean {
         self.slots.fill((NONE, false));
         self.at.fill(NONE);
     }
-    /// What a page says of one of its entries, if it is here.
+    /// An entry of a page, if the page is here.
     pub(super) fn get(&mut self, page: u32, entry: u32) -> Option<Upa> {
         let slot = self.at[page as usize];
         self.slots.get_mut(slot as usize)?.1 = true;
         Some(Upa(!self.places[slot as usize * self.entries + entry as usize]))
     }
-    /// All of a page, complemented.
+    /// All entries of a page, complemented.
     pub(super) fn page(&self, page: u32) -> Option<&[u32]> {
         let slot = self.at[page as usize] as usize;
         (slot < self.slots.len()).then(|| &self.places[slot * self.entries..][..self.entries])
@@ -50,7 +50,7 @@ impl Clean {
         let slot = self.at[page as usize] as usize;
         (slot < self.slots.len()).then(|| &mut self.places[slot * self.entries..][..self.entries])
     }
-    /// Room for a page that isn't here, to be written at once.
+    /// A slot for a page that isn't here. The caller fills it at once.
     pub(super) fn insert(&mut self, page: u32) -> &mut [u32] {
         while core::mem::take(&mut self.slots[self.hand].1) {
             self.hand = (self.hand + 1) % self.slots.len();
@@ -64,7 +64,7 @@ impl Clean {
         self.at[page as usize] = slot as u32;
         &mut self.places[slot * self.entries..][..self.entries]
     }
-    /// A page is nowhere any more.
+    /// A page doesn't exist any more.
     pub(super) fn remove(&mut self, page: u32) {
         let slot = core::mem::replace(&mut self.at[page as usize], NONE);
         if let Some(slot) = self.slots.get_mut(slot as usize) {
@@ -86,7 +86,7 @@ mod tests {
             (clean.get(3, 1), clean.get(3, 3), clean.get(5, 0)),
             (Some(Upa(31)), Some(Upa::NONE), None)
         );
-        // Both have been looked at: the turn ends where it began. From then on only 3 was.
+        // Both have been used: the hand comes back to where it began. From then on only 3 was used.
         clean.insert(5).fill(!50);
         assert_eq!((clean.get(3, 0), clean.get(7, 0)), (None, Some(Upa(70))));
         clean.remove(7);

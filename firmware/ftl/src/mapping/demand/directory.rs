@@ -4,16 +4,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::Upa;
 
-/// The places of all translation pages, and which places of the drive are theirs.
+/// The places of all translation pages, and which places of the drive hold one.
 pub(super) struct Directory {
-    // Complemented: a page that is nowhere, since nothing in it is mapped, is zero.
+    // Complemented: zero for a page that doesn't exist since nothing in it is mapped.
     places: Vec<u32>,
     // One bit for each place of the drive.
     taken: Vec<u64>,
 }
 
 impl Directory {
-    /// No page is anywhere, on a drive with so many places.
+    /// A directory without pages. The drive has `places` places.
     pub(super) fn new(pages: u32, places: u64) -> Self {
         Directory { places: vec![0; pages as usize], taken: vec![0; (places as usize).div_ceil(64)] }
     }
@@ -25,7 +25,7 @@ impl Directory {
     pub(super) fn get(&self, page: u32) -> Upa {
         Upa(!self.places[page as usize])
     }
-    /// A page has come to a place. Gives the one before.
+    /// Notes a page's new place. Returns the old one.
     pub(super) fn set(&mut self, page: u32, to: Upa) -> Upa {
         let from = Upa(!core::mem::replace(&mut self.places[page as usize], !to.0));
         for (at, is_there) in [(from, false), (to, true)] {

@@ -1,8 +1,8 @@
-//! Writing changes into translation pages: the page with the most of them first.
+//! Writing changes into translation pages: the page with the most changes first.
 //!
-//! A change is written once a log page has it. So no translation page ever says more than the log does, and
-//! recovery finds the same map as if it were all in memory. Its row stays until no loss of power can take
-//! back the translation page, and until then it is part of each stored map.
+//! A change is written only once a log page has it. So no translation page is ever ahead of the log, and
+//! recovery finds the same map as if it were all in memory. The change's row stays until no loss of power can
+//! undo the translation page. Until then it is part of each stored map.
 
 use crate::blocks::programmed::Programmed;
 use crate::durability::outbox::LogEntry;
@@ -13,28 +13,28 @@ use alloc::rc::Rc;
 use aster_parties::DriveState;
 use aster_units::{BufferId, LunIndex, Ppa, Upa};
 
-/// A page with so many changes is written although nobody needs room: more would gain little, and rows of a
-/// page are a chain.
+/// A page with this many changes is written even if nobody needs room: waiting for more would gain little,
+/// and a page's rows are a list that has to be walked.
 const ENOUGH: u32 = 256;
 
-/// Something to do for a task that writes.
+/// Work for a task that writes.
 pub(super) enum Work {
     Page(u32),
-    /// Has what was written made safe by completing its word line.
+    /// Make a written page safe by completing its word line.
     Pad(Ppa),
-    /// The same of what the host has written.
+    /// Complete the host's word lines.
     PadAll,
 }
 
-/// What has become of a page that was to be written.
+/// The outcome of writing a page.
 enum Outcome {
     At(Ppa),
-    /// Nothing is mapped in it any more.
+    /// Nothing is mapped in the page any more, so it doesn't exist.
     Nowhere,
     Not,
 }
 
-/// Writes translation pages for ever.
+/// Writes translation pages. Never ends.
 pub(super) async fn run(map: Rc<Demand>, buffer: BufferId) {
     loop {
         match map.journal().blocks().queues.wait_flush(|| map.next_work()).await {
@@ -57,7 +57,7 @@ impl Demand {
     /// Completes the word line of a translation page.
     async fn make_safe(&self, page: Ppa) {
         self.journal().writer.make_page_durable(page).await;
-        // It may stand in garbage collection's block.
+        // The page may lie in garbage collection's block.
         let (lun, safety) = {
             let blocks = self.journal().blocks().table();
             (blocks.layout.lun_of_page(page), blocks.durability.safety(page))
@@ -84,7 +84,7 @@ impl Demand {
             self.flushes.may_begin(page) && blocks.table().room.has_room_for_mapping(lun_of(page))
         };
         let fullest = self.rows.borrow().fullest(may);
-        // A drive at rest stays as it is.
+        // An idle drive stays as it is.
         let is_paused = blocks.collection.is_paused();
         let is_full = |page| self.rows.borrow().flushable(page) >= ENOUGH;
         let worth = |&page: &u32| is_wanted || (!is_paused && is_full(page));
@@ -95,7 +95,7 @@ impl Demand {
         if !is_wanted || self.flushes.is_active() {
             return None;
         }
-        // Nothing can be written now: something has to happen first.
+        // No page can be written now: something else has to happen first.
         if let Some(page) = self.flushes.oldest_unsafe() {
             return Some(Work::Pad(page));
         }
@@ -106,14 +106,14 @@ impl Demand {
         for page in 0..self.shape.pages {
             if self.rows.borrow().flushable(page) > 0 && !self.flushes.is_lost(page) {
                 let lun = lun_of(page);
-                // Garbage collection that waits for rows itself brings no room.
+                // Garbage collection that is waiting for rows itself can't make room.
                 let collects = !blocks.table().room.is_full(lun) && !self.room.is_awaited_by(lun);
                 comes |= collects && !self.journal().log.has_ended();
                 blocks.collection.ask(lun);
             }
         }
         if comes && blocks.collection.is_paused() && !blocks.collection.is_shut_down() {
-            // Power-on has found more than there is room for.
+            // Power-on has found more changes than there is room for.
             blocks.collection.resume();
         }
         if self.rows.borrow().any_unlogged() && !self.journal().log.has_ended() {
@@ -126,14 +126,14 @@ impl Demand {
             if luns.clone().any(is_begun) {
                 return Some(Work::PadAll);
             }
-            // What is left are programs in flight, and copies out of a victim in work.
+            // All that is left are programs in flight, and copies out of a victim that is being collected.
         }
         if !comes && self.runtime().state() != DriveState::Ready {
             self.room.give_up();
         }
         None
     }
-    /// The log has further changes.
+    /// Takes over which further changes have been logged.
     fn take_told(&self) {
         let mut rows = self.rows.borrow_mut();
         for entry in self.journal().log.take_told() {
@@ -164,7 +164,7 @@ impl Demand {
     async fn flush(&self, page: u32, buffer: BufferId) {
         match self.write_page(page, buffer).await {
             Outcome::At(at) => self.flushes.written(page, at),
-            // No recovery finds out but by the log that it is nowhere.
+            // Only the log tells recovery that the page doesn't exist any more.
             Outcome::Nowhere => {
                 let last = self.journal().blocks().table().outbox.last();
                 self.flushes.unmapped(page, last);
@@ -212,7 +212,7 @@ impl Demand {
             None => Outcome::Not,
         }
     }
-    /// Nothing is mapped in a page: it is nowhere.
+    /// Gives up a page in which nothing is mapped.
     pub(super) fn unmap_own(&self, page: u32) {
         let journal = self.journal();
         let from = self.directory.borrow_mut().set(page, Upa::NONE);
@@ -225,7 +225,7 @@ impl Demand {
             journal.blocks().table().durability.unmapped(lun, unit, from, sequence);
         }
     }
-    /// Puts a page into a buffer as it stands on flash. False if it can't be read.
+    /// Puts a page into a buffer as it is on flash. Returns false if it can't be read.
     async fn read_to_change(&self, page: u32, buffer: BufferId) -> bool {
         let at = self.directory.borrow().get(page);
         let is_here = {

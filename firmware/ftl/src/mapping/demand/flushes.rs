@@ -1,4 +1,4 @@
-//! Translation pages that are being written, and what was written that isn't safe yet.
+//! Translation pages that are being written, and those that were written but aren't safe yet.
 
 use crate::terms::runtime::Runtime;
 use alloc::rc::Rc;
@@ -8,18 +8,18 @@ use aster_exec::WaitQueue;
 use aster_units::Ppa;
 use core::cell::{Cell, RefCell};
 
-/// What is being written, and who waits until nothing is.
+/// The pages that are being written, and the tasks that wait until none is.
 pub(super) struct Flushes {
     runtime: Rc<Runtime>,
-    // Per translation page: it is being written, or what was written isn't safe yet.
+    // Per translation page: it is being written, or it was written but isn't safe yet.
     busy: RefCell<Vec<bool>>,
-    // It can't be read any more.
+    // Per translation page: it can't be read any more.
     lost: RefCell<Vec<bool>>,
-    // Pages written that a loss of power could still undo.
+    // Written pages that a loss of power could still undo.
     written: RefCell<Vec<(u32, Ppa)>>,
     // Pages in which nothing is mapped any more, each with the number of the log entry that says so.
     unmapped: RefCell<Vec<(u32, u64)>>,
-    // Tasks that write.
+    // The number of tasks that are writing.
     active: Cell<u32>,
     idle_waiters: WaitQueue,
 }
@@ -40,7 +40,7 @@ impl Flushes {
 
     // ---- pages ----
 
-    /// A page may be written: it can be read, and isn't on its way.
+    /// Whether a page may be written: it can be read and isn't being written already.
     pub(super) fn may_begin(&self, page: u32) -> bool {
         !self.busy.borrow()[page as usize] && !self.is_lost(page)
     }
@@ -64,23 +64,23 @@ impl Flushes {
 
     // ---- what isn't safe yet ----
 
-    /// A page was written, which a loss of power could undo.
+    /// A page was written, and a loss of power could still undo it.
     pub(super) fn written(&self, page: u32, at: Ppa) {
         self.written.borrow_mut().push((page, at));
     }
-    /// Nothing is mapped in a page any more; the log says so with this entry.
+    /// Nothing is mapped in a page any more, as this log entry says.
     pub(super) fn unmapped(&self, page: u32, entry: u64) {
         self.unmapped.borrow_mut().push((page, entry));
     }
-    /// Where the page is that has waited longest to be safe.
+    /// The place of the page that has been unsafe for the longest time.
     pub(super) fn oldest_unsafe(&self) -> Option<Ppa> {
         self.written.borrow().first().map(|&(_, at)| at)
     }
-    /// Whether the log has to say that a page is nowhere.
+    /// Whether pages wait for the log to say that they don't exist any more.
     pub(super) fn wants_log(&self) -> bool {
         !self.unmapped.borrow().is_empty()
     }
-    /// Takes the pages that have become safe, and gives each to `ended`.
+    /// Removes the pages that have become safe, and calls `ended` with each.
     pub(super) fn take_safe(
         &self,
         is_safe: impl Fn(Ppa) -> bool,
@@ -105,24 +105,24 @@ impl Flushes {
 
     // ---- tasks ----
 
-    /// A task begins to work.
+    /// A task begins to write.
     pub(super) fn task_begins(&self) {
         self.active.set(self.active.get() + 1);
     }
-    /// A task has ended its work.
+    /// A task has ended writing.
     pub(super) fn task_ends(&self) {
         assert!(self.active.get() > 0, "it had begun");
         self.active.set(self.active.get() - 1);
     }
-    /// Whether any task works.
+    /// Whether any task is writing.
     pub(super) fn is_active(&self) -> bool {
         self.active.get() > 0
     }
-    /// Those that wait for the end of all work look again.
+    /// Wakes the tasks that wait until none is writing.
     pub(super) fn look_idle(&self) {
         self.idle_waiters.wake_all(self.runtime.exec());
     }
-    /// Waits until no task works.
+    /// Waits until no task is writing.
     pub(super) async fn idle(&self) {
         self.idle_waiters.wait(self.runtime.exec(), || (!self.is_active()).then_some(())).await;
     }

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use aster_ports::flash::Tag;
 use aster_units::{Lpn, Upa};
 
-/// Translation pages looked at ahead, with those that memory has.
+/// The most translation pages that are looked up ahead, including those in memory.
 const AHEAD_MAX: usize = 64;
 
 /// A translation page that is read ahead; without a read where memory has it, or it is nowhere.
@@ -19,7 +19,8 @@ struct Ahead<'a> {
 }
 
 impl Demand {
-    /// Reads a page that nobody is reading into the cache, unless it is nowhere. False if it can't be read.
+    /// Reads a page into the cache unless it doesn't exist. No other task may be reading it. Returns false if
+    /// it can't be read.
     pub(super) async fn load(&self, page: u32) -> bool {
         self.loads.begin(page);
         let held = self.loads.buffers.take_one().await;
@@ -44,8 +45,8 @@ impl Demand {
         self.loads.end(page);
         is_there
     }
-    /// Gives `each` all units that are mapped, with their places, until it says false. While booting, rows
-    /// that say what their page says are dropped.
+    /// Calls `each` with all mapped units and their places until it returns false. During boot, drops rows
+    /// that agree with their page.
     pub(super) async fn walk_all(&self, mut each: impl FnMut(Lpn, Upa) -> bool) -> Result<(), MappingFault> {
         for page in 0..self.shape.pages {
             let at = self.directory.borrow().get(page);
@@ -73,13 +74,13 @@ impl Demand {
         }
         walked
     }
-    /// Whether a page need not be read: memory has it, or nothing is mapped in it.
+    /// Whether a page need not be read: it is in memory, or nothing is mapped in it.
     fn is_here(&self, page: u32) -> bool {
         !self.directory.borrow().get(page).is_some() || self.clean.borrow().page(page).is_some()
     }
-    /// Gives `each` all translation pages as they stand on flash, one after the other, with their entries and
-    /// whether the page could be read, until it says false. Reads run ahead as far as there are buffers, and
-    /// a page that was written or moved meanwhile comes once more.
+    /// Calls `each` with all translation pages as they are on flash, one after the other, until it returns
+    /// false. Its arguments are the page, its entries, and whether it could be read. Reads run ahead as far
+    /// as there are buffers. A page that was written or moved in the meantime is read again.
     pub(super) async fn walk_pages(
         &self,
         mut each: impl FnMut(u32, &mut [u32], bool) -> bool,
@@ -145,8 +146,8 @@ impl Demand {
         }
         result.map(|_| ())
     }
-    /// What has been restored is all that there is: what translation pages say beyond that is of before. A
-    /// page that can't be read says nothing.
+    /// Only restored units are mapped: forgets all others, which are in translation pages from before. A page
+    /// that can't be read is dropped.
     pub(super) async fn forget_others(&self) {
         let walked = self.walk_pages(|page, entries, is_whole| {
             if !is_whole {

@@ -11,11 +11,11 @@ use core::cell::RefCell;
 /// A translation page that is being read.
 struct Loading {
     page: u32,
-    // It was written since the read began: what comes is of before.
+    // The page was written since the read began: the read returns its old content.
     is_stale: bool,
 }
 
-/// What is being read, and who waits for it.
+/// The pages that are being read, and the tasks that wait for them.
 pub(super) struct Loads {
     runtime: Rc<Runtime>,
     loading: RefCell<Vec<Loading>>,
@@ -42,23 +42,23 @@ impl Loads {
         debug_assert!(!self.has(page), "a page is read once at a time");
         self.loading.borrow_mut().push(Loading { page, is_stale: false });
     }
-    /// A page has been read: those that wait for one look again.
+    /// A page has been read: wakes the tasks that wait for one.
     pub(super) fn end(&self, page: u32) {
         debug_assert!(self.has(page), "it was being read");
         self.loading.borrow_mut().retain(|loading| loading.page != page);
         self.waiters.wake_all(self.runtime.exec());
     }
-    /// Waits until some page has been read. `MapMissed` has told of it.
+    /// Waits until some page has been read. `MapMissed` has already reported the wait.
     pub(super) async fn wait(&self) {
         self.runtime.woken(&self.waiters).await;
     }
-    /// What is being read of a page is out of date, or isn't.
+    /// Sets whether the content that is being read of a page is out of date.
     pub(super) fn note_stale(&self, page: u32, is_stale: bool) {
         for loading in self.loading.borrow_mut().iter_mut().filter(|loading| loading.page == page) {
             loading.is_stale = is_stale;
         }
     }
-    /// Whether what is being read of a page is out of date.
+    /// Whether the content that is being read of a page is out of date.
     pub(super) fn is_stale(&self, page: u32) -> bool {
         self.loading.borrow().iter().any(|of| of.page == page && of.is_stale)
     }

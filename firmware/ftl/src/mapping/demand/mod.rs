@@ -1,18 +1,18 @@
-//! A map that stands on the drive's own flash, of which memory has a part.
+//! A map that is kept on the drive's own flash and partly cached in memory.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `rows` | changes that are in no translation page yet, and what is pinned |
-//! | `clean` | translation pages as they stand on flash |
+//! | `rows` | changes that are in no translation page yet, and pinned units |
+//! | `clean` | copies of translation pages as they are on flash |
 //! | `directory` | where translation pages are |
 //! | `budget` | who may make how many rows dirty |
 //! | `room` | who waits for rows |
-//! | `loads`, `flushes` | translation pages that are being read, and written |
+//! | `loads`, `flushes` | translation pages that are being read, and those that are being written |
 //! | `shape` | how units, entries and translation pages are numbered |
 //! | `state` | all of these |
 //! | `load` | reading translation pages |
 //! | `flush` | writing them |
-//! | `stored` | what a stored map has of it |
+//! | `stored` | the part of this map that is in a stored map |
 
 mod budget;
 mod clean;
@@ -62,7 +62,7 @@ impl DemandMap {
 pub struct DemandPin {
     map: Rc<Demand>,
     unit: Lpn,
-    // None of a translation page, whose place is always at hand.
+    // `None` for a translation page, whose place is always in memory.
     row: Option<u32>,
 }
 
@@ -139,7 +139,7 @@ impl Mapping for DemandMap {
         self.0.shape.host_units + self.0.shape.pages
     }
     fn try_room(&self, changes: u32) -> Option<DemandRoom> {
-        // Who waits comes first.
+        // Tasks that are waiting come first.
         let whose = (!self.0.room.is_awaited()).then(|| self.0.room.take(Whose::Host, changes))??;
         Some(self.room_of(whose, changes))
     }
@@ -203,7 +203,7 @@ impl Mapping for DemandMap {
             found = (there == at).then_some(unit);
             found.is_none()
         });
-        // What can't be read can't be found.
+        // A unit whose page can't be read can't be found.
         let _unreadable = walked.await;
         found
     }

@@ -16,9 +16,9 @@ pub(super) struct RowRoom {
     blocks: Rc<BlockPool>,
     budget: RefCell<Budget>,
     waiters: WaitQueue,
-    // Per LUN: garbage collection that waits.
+    // Per LUN: whether garbage collection waits.
     collector_waits: Box<[Cell<bool>]>,
-    // There will be no room any more.
+    // There will never be room again.
     is_hopeless: Cell<bool>,
 }
 
@@ -34,7 +34,7 @@ impl RowRoom {
             is_hopeless: Cell::new(false),
         }
     }
-    /// Boot has found so many dirty rows.
+    /// Boot has found `dirty` dirty rows.
     pub(super) fn begin(&self, dirty: u32) {
         self.budget.borrow_mut().begin(dirty);
     }
@@ -46,11 +46,11 @@ impl RowRoom {
     pub(super) fn is_awaited_by(&self, lun: LunIndex) -> bool {
         self.collector_waits[lun.index()].get()
     }
-    /// Takes room for changes. Says of whose share it is.
+    /// Takes room for changes. Returns whose share it comes from.
     pub(super) fn take(&self, whose: Whose, changes: u32) -> Option<Whose> {
         self.budget.borrow_mut().take(whose, changes)
     }
-    /// Waits for room, and says of whose share it is; `None` when there will never be any.
+    /// Waits for room, and returns whose share it comes from. `None` if there will never be any.
     pub(super) async fn wait(&self, whose: Whose, changes: u32) -> Option<Whose> {
         let waits = |is: bool| {
             if let Whose::Collector(lun) = whose {
@@ -62,8 +62,8 @@ impl RowRoom {
         let taken = self.waiters.wait(self.runtime.exec(), || {
             let taken = self.take(whose, changes);
             if taken.is_none() {
-                // Each time: who writes may have looked for work while nobody waited, since all were about to
-                // look for room.
+                // Asked each time: the writing tasks may have looked for work while nobody was waiting, since
+                // all waiters had been woken to check for room.
                 self.blocks.queues.ask_flush();
             }
             if taken.is_some() { Some(taken) } else { self.is_hopeless.get().then_some(None) }
@@ -72,7 +72,7 @@ impl RowRoom {
         waits(false);
         taken
     }
-    /// A row has become dirty, of those that were promised or beyond them.
+    /// A row has become dirty, whether it was promised or not.
     pub(super) fn spend(&self, whose: Whose, was_promised: bool) {
         let mut budget = self.budget.borrow_mut();
         match was_promised {
@@ -93,20 +93,20 @@ impl RowRoom {
             self.waiters.wake_all(self.runtime.exec());
         }
     }
-    /// There will be no room any more, unless rows become clean.
+    /// There will be no more room unless rows become clean.
     pub(super) fn give_up(&self) {
         if !self.is_hopeless.replace(true) {
             self.waiters.wake_all(self.runtime.exec());
         }
     }
-    /// Rows are wanted: somebody waits for them, or soon would.
+    /// Whether rows are wanted: somebody waits for some, or soon will.
     pub(super) fn is_wanted(&self) -> bool {
         let budget = self.budget.borrow();
         let is_short = budget.host_left() < budget.host_most() / 8;
         let is_paused = self.blocks.collection.is_paused();
         self.is_awaited() || budget.is_overdrawn() || (is_short && !is_paused)
     }
-    /// Waits until no more is taken than there is, or never will be less.
+    /// Waits until the host's share is no longer overdrawn, or until it is clear that it always will be.
     pub(super) async fn settled(&self) {
         let is_settled = || {
             let is_over = self.is_hopeless.get() || !self.budget.borrow().is_overdrawn();

@@ -1,31 +1,31 @@
-//! Rows: what memory knows better than the translation pages on flash.
+//! Rows: places of units that memory knows better than the translation pages on flash.
 //!
-//! A row is a unit of the host with its place. Dirty, it is a change that its translation page doesn't have;
-//! pinned, it is kept for who has the pin. Rows of one translation page are a chain, and the link behind the
-//! last of them says which page that is.
+//! A row is a unit of the host with its place. A dirty row is a change that its translation page doesn't have
+//! yet. A pinned row is kept for the holder of the pin. The rows of one translation page are a linked list,
+//! and the link of the last row says which page that is.
 
 use crate::terms::row_layout::{RowLayout, many_pinned_max};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{Lpn, Upa};
 
-// The state of a row: it is there for its pins alone,
+// The states of a row: it is only there for its pins,
 const CLEAN: u64 = 0;
 /// its translation page doesn't have it,
 const DIRTY: u64 = 1;
-/// nor does it, but the log has it: no loss of power takes it back,
+/// its translation page doesn't have it, but the log does, so that no loss of power undoes it,
 const LOGGED: u64 = 2;
 /// and its translation page is being written with it.
 const FLUSHING: u64 = 3;
 const STATE: u64 = 3;
 
-/// A pin. A row counts two itself,
+/// A pin. A row itself counts up to two,
 const PIN: u64 = 4;
-/// and says of more that they are counted beside it.
+/// and this value says that its pins are counted outside of the row.
 const MANY: u64 = 3 * PIN;
 const PINS: u64 = MANY;
 
-/// A row with so many pins that they are counted here.
+/// A row with so many pins that they are counted here instead.
 #[derive(Clone, Copy)]
 struct ManyPins {
     row: u32,
@@ -36,29 +36,30 @@ struct ManyPins {
 pub(super) struct Rows {
     layout: RowLayout,
     entries: u32,
-    // For so many rows memory is taken.
+    // The number of rows that memory is taken for.
     most: u32,
     rows: Vec<u64>,
-    // The links of all rows, where these are more than links in rows can number.
+    // The links of all rows, if there are more rows than a link inside of a row can number.
     far: Vec<u32>,
     is_far: bool,
-    // The highest link. It ends the chain of the first translation page, the one below it that of the second.
+    // The highest link. It ends the list of the first translation page, the one below it the list of the
+    // second, and so on.
     link_max: u32,
     many: Vec<ManyPins>,
-    // The first one that is free, if that is one; the others follow by their links.
+    // The first free row, if this is a row. The others follow by their links.
     free: u32,
     // Per translation page: its first row, and how many of its rows may be flushed.
     heads: Vec<u32>,
     flushable: Vec<u16>,
     dirty: u32,
-    // Of these, those that the log has.
+    // How many of the dirty rows the log has.
     logged: u32,
     used: u32,
 }
 
 impl Rows {
-    /// None, of `pages` translation pages with so many entries each. Room for `rows` of them and so many pins
-    /// is taken now.
+    /// No rows yet. There are `pages` translation pages with `entries` entries each. Takes memory for `rows`
+    /// rows and `pins` pins.
     pub(super) fn new(layout: RowLayout, pages: u32, entries: u32, rows: u32, pins: u32) -> Self {
         let is_far = rows > layout.rows_max(pages);
         let mut made = Rows {
@@ -80,7 +81,7 @@ impl Rows {
         made.clear();
         made
     }
-    /// Forgets all; nothing is pinned.
+    /// Forgets all rows. Nothing is pinned.
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.far.clear();
@@ -92,7 +93,7 @@ impl Rows {
         }
         self.flushable.fill(0);
     }
-    /// Rows that links in them can number.
+    /// The number of rows that links inside of rows can number.
     fn rows_max(&self) -> u32 {
         self.layout.rows_max(self.heads.len() as u32)
     }
@@ -108,7 +109,7 @@ impl Rows {
     fn page_of(&self, unit: u32) -> u32 {
         unit / self.entries
     }
-    /// Whether a link is to a row: those that end chains are behind all rows.
+    /// Whether a link leads to a row: links that end a list are higher than all rows.
     fn is_row(&self, link: u32) -> bool {
         (link as usize) < self.rows.len()
     }
@@ -123,7 +124,7 @@ impl Rows {
             *row = self.layout.with_link(*row, next);
         }
     }
-    /// Links the first row of a page, or the one behind another.
+    /// Sets the first row of a page, or the row after another.
     fn link(&mut self, page: u32, before: Option<u32>, to: u32) {
         match before {
             None => self.heads[page as usize] = to,
@@ -142,7 +143,7 @@ impl Rows {
         }
         None
     }
-    /// Where a row's unit is.
+    /// The place of a row's unit.
     pub(super) fn place(&self, row: u32) -> Upa {
         self.layout.place(self.rows[row as usize])
     }
@@ -164,7 +165,7 @@ impl Rows {
     fn push(&mut self, row: u64) -> u32 {
         let at = self.rows.len() as u32;
         if !self.is_far && at == self.rows_max() {
-            // While booting: the log may tell of more changes than there will be room for.
+            // During boot the log may have more changes than there will be room for.
             self.move_links(true);
         }
         self.rows.push(row);
@@ -173,7 +174,7 @@ impl Rows {
         }
         at
     }
-    /// Moves all links out of the rows, or into them.
+    /// Moves all links out of the rows, or back into them.
     #[cold]
     fn move_links(&mut self, is_far: bool) {
         let (rows, before) = (self.rows.len() as u32, self.link_max);
@@ -185,7 +186,7 @@ impl Rows {
         self.far = if is_far { vec![0; links.len()] } else { Vec::new() };
         (0..).zip(links).for_each(|(row, link)| self.set_next(row, link));
     }
-    /// A clean row, which isn't there yet, pinned once.
+    /// Inserts a clean row with one pin for a unit that has none.
     pub(super) fn insert_pinned(&mut self, unit: Lpn, place: Upa) -> u32 {
         self.insert(unit, place, PIN)
     }
@@ -209,7 +210,7 @@ impl Rows {
             self.many.push(ManyPins { row: at, pins: 3 });
         }
     }
-    /// Takes a pin back from a unit's row. A row without pins that is not dirty is gone.
+    /// Removes a pin from a unit's row. Drops the row if it is neither pinned nor dirty any more.
     pub(super) fn unpin(&mut self, unit: Lpn, at: u32) {
         let row = &mut self.rows[at as usize];
         if *row & PINS == MANY {
@@ -247,8 +248,8 @@ impl Rows {
         self.free = row;
         self.used -= 1;
     }
-    /// A row's unit has a new place, of which neither log nor translation page knows. Gives the old one, and
-    /// whether the row has become dirty by it.
+    /// Sets a new place of a row's unit, which neither the log nor the translation page has yet. Returns the
+    /// old place, and whether this has made the row dirty.
     pub(super) fn set(&mut self, unit: Lpn, at: u32, to: Upa) -> (Upa, bool) {
         let row = self.rows[at as usize];
         let state = row & STATE;
@@ -265,7 +266,7 @@ impl Rows {
         }
         (self.layout.place(row), state == CLEAN)
     }
-    /// As boot has found it.
+    /// Sets a unit's place as boot has found it.
     pub(super) fn restore(&mut self, unit: Lpn, to: Upa, is_logged: bool) {
         let row = self.find(unit).unwrap_or_else(|| self.insert(unit, Upa::NONE, CLEAN));
         self.set(unit, row, to);
@@ -281,13 +282,13 @@ impl Rows {
             self.flushable[page as usize] += 1;
         }
     }
-    /// The log has it that a unit is at `to`.
+    /// The log now says that a unit is at `to`.
     pub(super) fn logged(&mut self, unit: Lpn, to: Upa) {
         if let Some(row) = self.find(unit).filter(|&row| self.place(row) == to) {
             self.mark_logged(self.page_of(unit.0), row);
         }
     }
-    /// The log has it that units are unmapped.
+    /// The log now says that units are unmapped.
     pub(super) fn logged_unmapped(&mut self, first: Lpn, count: u32) {
         let units = first.0..first.0 + count;
         for page in self.page_of(units.start)..=self.page_of(units.end - 1) {
@@ -300,15 +301,15 @@ impl Rows {
             }
         }
     }
-    /// The unit of a page's row.
+    /// The unit of a row of this page.
     fn unit(&self, page: u32, row: u32) -> u32 {
         page * self.entries + self.layout.entry(self.rows[row as usize])
     }
-    /// Changes of a page that may be flushed now.
+    /// The number of changes of a page that may be flushed now.
     pub(super) fn flushable(&self, page: u32) -> u32 {
         self.flushable[page as usize].into()
     }
-    /// The page with the most of these, of those that `may` be written.
+    /// The page with the most flushable changes, among those for which `may` is true.
     pub(super) fn fullest(&self, may: impl Fn(u32) -> bool) -> Option<u32> {
         let mut best = (0, None);
         for (page, &flushable) in (0..).zip(&self.flushable) {
@@ -318,7 +319,7 @@ impl Rows {
         }
         best.1
     }
-    /// Begins to flush a page: gives `each` the changes that may be, by their number in the page.
+    /// Begins to flush a page: calls `each` with the entry number and the place of each flushable change.
     pub(super) fn begin_flush(&mut self, page: u32, mut each: impl FnMut(u32, Upa)) {
         let mut at = self.heads[page as usize];
         while self.is_row(at) {
@@ -331,8 +332,8 @@ impl Rows {
         }
         self.flushable[page as usize] = 0;
     }
-    /// Ends that. If the page stands on flash for good, what hasn't changed since is clean. Gives how many
-    /// rows that are.
+    /// Ends a flush. If the page is safely on flash, rows that haven't changed since are clean. Returns their
+    /// number.
     pub(super) fn end_flush(&mut self, page: u32, written: bool) -> u32 {
         let mut cleaned = 0;
         let (mut before, mut at) = (None, self.heads[page as usize]);
@@ -362,8 +363,8 @@ impl Rows {
         self.logged -= cleaned;
         cleaned
     }
-    /// Drops the rows of a page that say what the page has, as boot finds it: `has` gives what it has by the
-    /// number of the entry.
+    /// During boot, drops those rows of a page that agree with it: `has` returns the page's entry of a
+    /// number.
     pub(super) fn drop_known(&mut self, page: u32, has: impl Fn(u32) -> Upa) {
         let mut at = self.heads[page as usize];
         let mut known = 0;
@@ -378,7 +379,7 @@ impl Rows {
         self.flushable[page as usize] -= known;
         self.end_flush(page, true);
     }
-    /// The rows of a page, by the number of the entry.
+    /// Calls `each` with the entry number and the place of each row of a page.
     pub(super) fn each_of(&self, page: u32, mut each: impl FnMut(u32, Upa)) {
         let mut at = self.heads[page as usize];
         while self.is_row(at) {
@@ -386,8 +387,8 @@ impl Rows {
             at = self.next(at);
         }
     }
-    /// Puts all rows into the first slots, and gives back what was taken for more than there is room for;
-    /// none is pinned.
+    /// Moves all rows into the first slots, and frees memory taken beyond the configured room. No row may be
+    /// pinned.
     pub(super) fn close_up(&mut self) {
         let (used, mut gap) = (self.used, 0);
         for page in 0..self.heads.len() as u32 {
@@ -414,15 +415,15 @@ impl Rows {
         }
         self.rows.shrink_to(self.most as usize);
     }
-    /// Slots for rows that there are.
+    /// The number of row slots.
     pub(super) fn slots(&self) -> u32 {
         self.rows.len() as u32
     }
-    /// Whether a change stands in a slot.
+    /// Whether a slot holds a change.
     pub(super) fn is_change(&self, slot: u32) -> bool {
         self.rows.get(slot as usize).is_some_and(|row| row & STATE != CLEAN)
     }
-    /// What stands in a slot, if that is a change.
+    /// The change in a slot, if it holds one.
     pub(super) fn in_slot(&self, slot: u32) -> Option<(Lpn, Upa)> {
         if !self.is_change(slot) {
             return None;
@@ -433,7 +434,7 @@ impl Rows {
         }
         Some((Lpn(self.unit(self.link_max - end, slot)), self.place(slot)))
     }
-    /// Whether a change of which the log doesn't know yet waits for it.
+    /// Whether any change has yet to be logged.
     pub(super) fn any_unlogged(&self) -> bool {
         self.logged < self.dirty
     }

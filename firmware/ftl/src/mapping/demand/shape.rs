@@ -6,13 +6,13 @@ use aster_units::Lpn;
 /// The numbers of a map on flash.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
-    /// Units of the host. Translation pages are the units behind them.
+    /// Units of the host. The units after them are translation pages.
     pub(super) host_units: u32,
     /// Entries of a translation page.
     pub(super) entries: u32,
     /// Translation pages.
     pub(super) pages: u32,
-    /// The entry of the stored map with which changes begin, and how many it has room for.
+    /// The entry of the stored map at which changes begin, and how many it has room for.
     pub(super) stored_rows_at: u32,
     pub(super) stored_rows: u32,
 }
@@ -28,16 +28,16 @@ impl Shape {
             stored_rows: config.stored_map().rows(),
         }
     }
-    /// The unit that a translation page is.
+    /// The unit of a translation page.
     pub(super) fn unit_of(&self, page: u32) -> Lpn {
         debug_assert!(page < self.pages, "there are so many translation pages");
         Lpn(self.host_units + page)
     }
-    /// The translation page that a unit is, if it is one.
+    /// The translation page of a unit, if the unit is one.
     pub(super) fn own_page(&self, unit: Lpn) -> Option<u32> {
         unit.0.checked_sub(self.host_units)
     }
-    /// The translation page that has the place of a unit of the host's, and which of its entries that is.
+    /// The translation page that has the place of a host unit, and the number of the entry.
     pub(super) fn entry_of(&self, unit: Lpn) -> (u32, u32) {
         (unit.0 / self.entries, unit.0 % self.entries)
     }

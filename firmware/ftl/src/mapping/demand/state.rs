@@ -18,12 +18,12 @@ use core::cell::{Cell, RefCell};
 /// What a map has done since power-on.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Counts {
-    /// Look-ups that found their entry in memory, and those that did not.
+    /// Look-ups that found their entry in memory, and those that didn't.
     pub(crate) hits: u64,
     pub(crate) misses: u64,
-    /// Of these, those that another task was reading the page for.
+    /// Misses for which another task was already reading the page.
     pub(crate) joined: u64,
-    /// Translation pages read and programmed, and the changes that went with them.
+    /// Translation pages read and programmed, and the changes written with them.
     pub(crate) page_reads: u64,
     pub(crate) page_programs: u64,
     pub(crate) changes: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Counts {
     pub(crate) room_waits: u64,
 }
 
-/// A map on flash, and what memory has of it.
+/// A map on flash, and the part that is in memory.
 pub(super) struct Demand {
     pub(super) store: MapStore,
     pub(super) shape: Shape,
@@ -84,7 +84,7 @@ impl Demand {
         change(&mut counts);
         self.counts.set(counts);
     }
-    /// Puts the entries of a page in a buffer into `into`, complemented as they are.
+    /// Copies the entries of the page in a buffer to `into`. They stay complemented.
     pub(super) fn copy_entries(&self, from: BufferId, into: &mut [u32]) {
         let dram = self.journal().pages().dram().borrow();
         for (entry, bytes) in into.iter_mut().zip(dram.page(from).chunks_exact(4)) {

@@ -1,18 +1,18 @@
-//! What a stored map has of a map on flash: the places of all translation pages, and behind them the changes
-//! that these don't have. So storing the map writes no translation page.
+//! The part of a map on flash that is in a stored map: the places of all translation pages, followed by the
+//! changes that these don't have yet. So storing the map writes no translation page.
 
 use crate::mapping::demand::state::Demand;
 use alloc::collections::BTreeMap;
 use aster_units::{Lpn, Upa};
 
 impl Demand {
-    /// Units with changes that the log doesn't have yet, each with the place that the log has.
+    /// Units with changes that aren't logged yet, each with the place according to the log.
     fn undone(&self) -> BTreeMap<u32, Upa> {
-        // Latest first: what comes last is the earliest.
+        // The changes come latest first, so the earliest one wins.
         let changes = self.journal().blocks().table().durability.to_undo(0..u32::MAX);
         changes.into_iter().map(|(unit, from)| (unit.0, from)).collect()
     }
-    /// Whether `count` entries from `first` on say nothing.
+    /// Whether `count` entries from `first` on are all empty.
     pub(super) fn says_nothing(&self, first: u32, count: u32) -> bool {
         let (directory, rows) = (self.directory.borrow(), self.rows.borrow());
         let says_nothing = (first..first + count).all(|entry| match self.stored_at(entry) {
@@ -20,7 +20,7 @@ impl Demand {
             Stored::Row(slot) => !rows.is_change(slot),
             Stored::Nothing => true,
         });
-        // What was there until now may be what the log has.
+        // The old place may be the one that the log has.
         says_nothing
             && (first >= self.shape.stored_rows_at
                 || !self.undone().keys().any(|&unit| self.is_own_unit(unit)))
@@ -35,8 +35,8 @@ impl Demand {
             _ => Stored::Nothing,
         }
     }
-    /// Entries from `first` on, as the log has them. What the log has of a unit may differ from what its
-    /// translation page has, so the row says that.
+    /// Encodes the entries from `first` on, according to the log. The log may have another place of a unit
+    /// than its translation page, so the row contains the log's.
     pub(super) fn store(&self, first: u32, into: &mut [u8]) {
         let (directory, rows) = (self.directory.borrow(), self.rows.borrow());
         let undone = self.undone();
@@ -56,8 +56,8 @@ impl Demand {
             bytes.copy_from_slice(&value.to_le_bytes());
         }
     }
-    /// The inverse of [`Demand::store`], while booting. What is no place of the drive is left out: such a map
-    /// is refused by its checksum, but that is only known at its end.
+    /// The inverse of [`Demand::store`], during boot. Leaves out places that the drive doesn't have: such a
+    /// map is refused for its checksum, but that is known only at the end.
     pub(super) fn take_stored(&self, first: u32, from: &[u8]) {
         let (mut directory, mut rows) = (self.directory.borrow_mut(), self.rows.borrow_mut());
         let places = self.runtime().config.physical_units();
@@ -81,7 +81,7 @@ impl Demand {
     }
 }
 
-/// What an entry of the stored map is of.
+/// What an entry of the stored map describes.
 enum Stored {
     Page(u32),
     Row(u32),

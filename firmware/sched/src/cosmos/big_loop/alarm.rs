@@ -5,8 +5,7 @@ use alloc::rc::Rc;
 use aster_exec::{Exec, HandlerId};
 use aster_units::Instant;
 
-/// The bell that ports ring when there is something new to see, and the instant at which the loop has it ring
-/// by itself.
+/// The bell that ports ring when there is something new, and the instant at which it rings by itself.
 pub(super) struct Alarm {
     bell: Rc<Bell>,
     id: HandlerId,
@@ -23,16 +22,16 @@ impl Alarm {
     pub fn handler(&self) -> HandlerId {
         self.id
     }
-    /// A pass begins, which sees everything so far.
+    /// A pass begins: it will see everything that has happened so far.
     pub fn still(&self) {
         self.bell.still();
     }
-    /// Waits until the bell rings, or has rung since it was stilled last.
+    /// Waits until the bell rings, unless it has rung since it was last stilled.
     #[inline]
     pub fn wait(&self) -> impl Future<Output = ()> {
         self.bell.wait()
     }
-    /// Has the bell ring at `first` at the latest.
+    /// Makes the bell ring at `first` at the latest.
     pub fn set(&mut self, exec: &Exec, first: Instant) {
         if self.rings_at <= exec.now() {
             self.rings_at = Instant::MAX;

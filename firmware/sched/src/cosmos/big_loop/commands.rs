@@ -10,8 +10,8 @@ use aster_units::Instant;
 pub(super) struct TakenCommand {
     /// The controller completes it with the last unit of its data (P13).
     pub automatic: bool,
-    /// When the firmware had read it from the controller, minus the time that it waited there for a pass that
-    /// takes it.
+    /// When the firmware had read the command from the controller, minus the time that the command waited
+    /// there for a pass to take it.
     pub since: Instant,
     /// When the status checker last saw that some of its data had been moved.
     pub moved: Option<Instant>,
@@ -23,7 +23,7 @@ pub(super) struct TakenCommands {
 }
 
 impl TakenCommands {
-    /// Room for `commands`, as many as the controller has slots.
+    /// Room for `commands` commands: as many as the controller has slots.
     pub fn new(commands: u16) -> Self {
         let free = TakenCommand { automatic: false, since: Instant::ZERO, moved: None };
         TakenCommands { slots: vec![free; usize::from(commands)] }
@@ -35,7 +35,7 @@ impl TakenCommands {
     pub fn take(&mut self, command: CommandId, automatic: bool, since: Instant) {
         self.slots[usize::from(command.0)] = TakenCommand { automatic, since, moved: None };
     }
-    /// Some of the command's data have been moved, as was seen at `sensed`.
+    /// Some of the command's data has been moved. The status checker saw this at `sensed`.
     pub fn data_moved(&mut self, command: CommandId, sensed: Instant) {
         self.slots[usize::from(command.0)].moved = Some(sensed);
     }

@@ -23,7 +23,7 @@ pub(super) struct CoreTime {
     stats: Rc<RefCell<LoopStats>>,
     /// Time of the current pass, by part.
     parts: [Duration; PARTS],
-    /// Until when it has been accounted.
+    /// The instant up to which the pass has been accounted.
     since: Instant,
 }
 
@@ -80,14 +80,14 @@ impl CoreTime {
     pub fn begin_pass(&mut self) {
         (self.parts, self.since) = ([Duration::ZERO; PARTS], self.core.now());
     }
-    /// The core's time since the last call was `part`'s.
+    /// Charges the core's time since the last call to `part`.
     #[inline]
     pub fn account(&mut self, part: LoopPart) {
         let now = self.core.now();
         self.parts[part as usize] += now.since(self.since);
         self.since = now;
     }
-    /// As many passes as the current one have been run.
+    /// Counts `times` passes like the current one.
     #[inline]
     pub fn count_passes(&self, times: u64) {
         let mut stats = self.stats.borrow_mut();

@@ -62,7 +62,7 @@ impl BigLoop {
             let before = self.time.now();
             self.time.access_host(Function::NvmeManager, 1);
             if self.time.now() == before {
-                // A bus that takes no time: the loop would read its register for ever.
+                // With a bus that takes no time, the loop would read the register for ever.
                 self.alarm.still();
                 self.alarm.wait().await;
             }

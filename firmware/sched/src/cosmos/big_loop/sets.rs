@@ -1,4 +1,4 @@
-//! The operation sets in the loop's hands: what each is for, and what of it may go.
+//! The operation sets that the loop works on: what each is for, and which of its operations may go.
 
 use crate::cosmos::dependency::DependencyChecker;
 use crate::cosmos::packer::{OperationPacker, Packed};
@@ -112,7 +112,7 @@ impl OperationSets {
     pub fn deliver(&mut self) -> Option<(Operation, Option<Operation>)> {
         self.checker.deliver()
     }
-    /// An operation has been completed. True when it was its set's last.
+    /// An operation has been completed. Returns true if it was the last of its set.
     pub fn completed(&mut self, operation: &Operation) -> bool {
         self.checker.completed(operation)
     }

@@ -222,7 +222,7 @@ impl BigLoop {
         }
         self.conclude(head, outcome);
     }
-    /// As [`Self::over`], whatever the way's read level.
+    /// As [`Self::over`], no matter what the way's read level is.
     pub(super) fn conclude(&mut self, head: Operation, outcome: Outcome) {
         let failed = outcome.status != FlashStatus::Done;
         if head.kind == OperationKind::ReadTransfer || failed {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use aster_ports::host::{CommandPort, DmaError, DmaTag};
 use aster_units::Instant;
 
-/// An operation with the units that have not been done.
+/// An operation with its units that aren't done yet.
 struct InFlight {
     operation: Operation,
     issued: Instant,
@@ -78,7 +78,7 @@ impl HostTransfers {
         units.is_empty()
     }
     /// Takes the first operation if it is done, and otherwise makes it the last one: so [`Self::count`] calls
-    /// go round once, and keep the order of the others.
+    /// visit each operation once, and keep the order of the remaining ones.
     #[inline]
     pub fn take_done(&mut self) -> Option<DoneTransfer> {
         let first = self.in_flight.pop_front()?;
