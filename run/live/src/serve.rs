@@ -26,7 +26,7 @@ const QUIET_LOOKS: u32 = 3;
 /// At pace `fast`, a drive without commands that has nothing to do for so long rests: no operation takes as
 /// long, so it waits for a time.
 const REST: aster_units::Duration = aster_units::Duration::from_millis(20);
-/// A drive that lags so far behind the wall clock has stood still: as long as the shortest Keep Alive Timeout.
+/// A drive that lags so far behind the wall clock has stood still: the shortest Keep Alive Timeout.
 const STOOD_STILL: aster_units::Duration = aster_units::Duration::from_millis(100);
 /// Turns between two looks at the wall clock and at what is in the drive.
 const TURNS_A_LOOK: u32 = 64;
