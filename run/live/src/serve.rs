@@ -26,7 +26,7 @@ const QUIET_LOOKS: u32 = 3;
 /// At pace `fast`, a drive without commands that has nothing to do for so long rests: no operation takes as
 /// long, so it waits for a time.
 const REST: aster_units::Duration = aster_units::Duration::from_millis(20);
-/// A drive that lags so far behind the wall clock has stood still: the shortest Keep Alive Timeout.
+/// A drive for which something has been due for so long has stood still: the shortest Keep Alive Timeout.
 const STOOD_STILL: aster_units::Duration = aster_units::Duration::from_millis(100);
 /// Turns between two looks at the wall clock and at what is in the drive.
 const TURNS_A_LOOK: u32 = 64;
@@ -317,8 +317,8 @@ impl Server {
     fn advance_towards(&mut self, target: Option<Instant>) -> bool {
         // The server was stopped, or its disk was: what the host has rung meanwhile comes after all that was
         // due by then.
-        if let Some(now) = target
-            && now > self.device.now() + STOOD_STILL
+        if let (Some(now), Some(due)) = (target, self.device.next_deadline())
+            && now > due + STOOD_STILL
         {
             self.device.excuse_host();
         }
