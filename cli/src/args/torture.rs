@@ -56,10 +56,16 @@ pub(crate) struct CaseArgs {
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', conflicts_with_all = ["cuts", "minutes"])]
     pub(crate) rounds: Vec<u32>,
     /// Commands in flight [default: 12]
-    #[arg(long, value_name = "N", requires = "rounds", value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "rounds",
+        conflicts_with_all = ["cuts", "minutes"],
+        value_parser = clap::value_parser!(u16).range(1..=64)
+    )]
     pub(crate) depth: Option<u16>,
     /// Take no power away during recovery
-    #[arg(long, requires = "rounds")]
+    #[arg(long, requires = "rounds", conflicts_with_all = ["cuts", "minutes"])]
     pub(crate) recovery_uncut: bool,
     // Runs one life in this process, and reports to the parent line by line.
     #[arg(long, requires = "rounds", hide = true)]

@@ -450,6 +450,8 @@ fn mistakes_on_the_command_line_are_refused() {
         (&["run", "tiny"], "--job"),
         (&["run", "tiny", "--job", "job.fio", "--trace", "t"], "cannot be used with"),
         (&["run", "tiny", "--job", "job.fio", "--queue-depth", "4"], "cannot be used with"),
+        (&["torture", "tiny", "--cuts", "3", "--depth", "1"], "cannot be used with"),
+        (&["torture", "tiny", "--minutes", "1", "--recovery-uncut"], "cannot be used with"),
         (
             &["run", "tiny", "--again", "r.json"],
             "error: [PROFILE] beside --again REPORT, whose run is repeated as it was: leave it out\n",
