@@ -91,14 +91,6 @@ impl OobRecord {
     pub(crate) const fn padding() -> Self {
         OobRecord { kind: PageKind::Padding, lpn: 0, sequence: 0, lost_sectors: 0, copy: 0 }
     }
-    /// Writes the record into the first [`OOB_BYTES`] of `into`, in the form for pages of one unit.
-    pub fn encode(&self, into: &mut [u8]) {
-        self.encode_as(UnitShape::PAGE, into);
-    }
-    /// Reads a record written by [`OobRecord::encode`]; `None` if it is too short, unknown or damaged.
-    pub fn decode(from: &[u8]) -> Option<Self> {
-        OobRecord::decode_as(UnitShape::PAGE, from)
-    }
     fn unit(&self) -> UnitRecord {
         UnitRecord { lpn: Lpn(self.lpn), sequence: self.sequence, copy: self.copy }
     }
@@ -185,9 +177,6 @@ impl UnitRecord {
 }
 
 impl UnitShape {
-    /// Pages of one unit.
-    const PAGE: UnitShape = UnitShape::new(1, 1);
-
     /// Bytes of a page's OOB record.
     pub(crate) const fn oob_bytes(self) -> usize {
         HEADER_BYTES + self.per_page() as usize * UNIT_BYTES
@@ -208,6 +197,8 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
+    /// A page that is a unit.
+    const PAGE: UnitShape = UnitShape::new(16384, 16384);
     /// A page of four units.
     const FOUR: UnitShape = UnitShape::new(16384, 4096);
 
@@ -231,16 +222,17 @@ mod tests {
             let kind = if map { PageKind::Map } else { PageKind::Data };
             let record = OobRecord { kind, lpn, sequence, lost_sectors, copy };
             let mut bytes = [0; OOB_BYTES];
-            record.encode(&mut bytes);
-            prop_assert_eq!(OobRecord::decode(&bytes), Some(record));
+            record.encode_as(PAGE, &mut bytes);
+            prop_assert_eq!(OobRecord::decode_as(PAGE, &bytes), Some(record));
         }
 
         #[test]
         fn a_flipped_bit_is_noticed(lpn in 0..NO_UNIT, sequence in 0..=SEQUENCE_MAX, bit in 0usize..128) {
             let mut bytes = [0; OOB_BYTES];
-            OobRecord { kind: PageKind::Data, lpn, sequence, lost_sectors: 0, copy: 0 }.encode(&mut bytes);
+            OobRecord { kind: PageKind::Data, lpn, sequence, lost_sectors: 0, copy: 0 }
+                .encode_as(PAGE, &mut bytes);
             bytes[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(OobRecord::decode(&bytes), None);
+            prop_assert_eq!(OobRecord::decode_as(PAGE, &bytes), None);
         }
 
         #[test]
@@ -293,9 +285,9 @@ mod tests {
 
     #[test]
     fn an_erased_or_short_area_holds_no_record() {
-        assert_eq!(OobRecord::decode(&[0xFF; OOB_BYTES]), None);
-        assert_eq!(OobRecord::decode(&[0; OOB_BYTES]), None);
-        assert_eq!(OobRecord::decode(&[1; 4]), None);
+        assert_eq!(OobRecord::decode_as(PAGE, &[0xFF; OOB_BYTES]), None);
+        assert_eq!(OobRecord::decode_as(PAGE, &[0; OOB_BYTES]), None);
+        assert_eq!(OobRecord::decode_as(PAGE, &[1; 4]), None);
         assert_eq!(PageRecord::decode(FOUR, &[0xFF; 46]), None);
         assert_eq!(PageRecord::decode(FOUR, &[0; 46]), None);
         assert_eq!(PageRecord::decode(FOUR, &[1; 45]), None);
