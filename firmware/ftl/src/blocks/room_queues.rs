@@ -31,7 +31,7 @@ impl RoomQueues {
             runtime: Rc::clone(runtime),
             pacing: Rc::clone(pacing),
             waiters: (0..luns).map(|_| WaitQueue::with_capacity(depth)).collect(),
-            flush_waiters: WaitQueue::with_capacity(runtime.config.buffers().flushes() as usize),
+            flush_waiters: WaitQueue::with_capacity(runtime.buffers.flushes() as usize),
             full_watchers: RefCell::default(),
         }
     }

@@ -31,7 +31,7 @@ impl<M: Mapping> Cache<M> {
             {
                 return;
             }
-            let count = found.pages.len().min(self.runtime.config.buffers().merge().len());
+            let count = found.pages.len().min(self.runtime.buffers.merge().len());
             let mut buffers = [BufferId(0); PAGES_MAX];
             let held = self.merging.take(&mut buffers[..count]).await;
             let buffers = held.ids();

@@ -41,7 +41,7 @@ impl<M: Mapping> Cache<M> {
         let (mapping, journal) = (Rc::clone(mapping), Rc::clone(&mapping.journal));
         let runtime = journal.runtime();
         let workers = usize::from(runtime.config.host.slice_workers);
-        let buffers = runtime.config.buffers();
+        let buffers = runtime.buffers;
         let entries = Entries::new(runtime, journal.pages());
         journal.blocks().queues.when_full(Box::new(entries.waker()));
         Cache {

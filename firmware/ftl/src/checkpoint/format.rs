@@ -63,7 +63,7 @@ impl<M: Mapping> Checkpoint<M> {
     /// anyway.
     #[cold]
     async fn is_readable(&self, block: BlockIndex) -> bool {
-        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.buffers().scratch());
+        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.buffers.scratch());
         let whole = self.pages.whole();
         let first = self.blocks.table().layout.first_page(block);
         for page in 0..u32::from(self.runtime.geometry.pages_per_block) {

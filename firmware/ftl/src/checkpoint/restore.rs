@@ -102,7 +102,7 @@ impl<M: Mapping> Checkpoint<M> {
         if u64::from(place) >= capacity {
             return None;
         }
-        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.buffers().scratch());
+        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.buffers.scratch());
         let at = self.journal.own.map_place(&stored.blocks, place);
         let outcome = self.blocks.read(at, self.pages.whole(), buffer, Cause::Metadata).await;
         self.journal

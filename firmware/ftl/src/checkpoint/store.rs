@@ -197,7 +197,7 @@ impl<M: Mapping> Checkpoint<M> {
         let mut in_flight: VecDeque<(Tag, BlockIndex)> = VecDeque::new();
         let (mut failed, mut begun) = (None, 0);
         for place in 0..map_stripes::places(pages) + groups {
-            if in_flight.len() == self.runtime.config.buffers().map() as usize {
+            if in_flight.len() == self.runtime.buffers.map() as usize {
                 failed = failed.or(self.map_page_stored(&mut in_flight).await);
             }
             if failed.is_some() {
@@ -221,7 +221,7 @@ impl<M: Mapping> Checkpoint<M> {
         for place in begun..begun.next_multiple_of(self.runtime.config.lines.at_once()) {
             let at = self.journal.own.map_place(&storing.blocks, place);
             let block = self.blocks.table().layout.block_of(at);
-            let padding = BufferId(self.runtime.config.buffers().padding());
+            let padding = BufferId(self.runtime.buffers.padding());
             in_flight
                 .push_back((self.journal.writer.begin_map_program(at, padding, Cause::Padding).await, block));
         }
@@ -279,7 +279,7 @@ impl<M: Mapping> Checkpoint<M> {
         }
     }
     pub(crate) fn map_buffer(&self, place: u32) -> BufferId {
-        self.pages.dram().borrow().metadata_buffer(place % self.runtime.config.buffers().map())
+        self.pages.dram().borrow().metadata_buffer(place % self.runtime.buffers.map())
     }
     pub(crate) fn blocks_for(&self, pages: u32) -> u32 {
         let places = map_stripes::places(pages) + self.group_parities(pages);

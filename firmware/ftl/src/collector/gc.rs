@@ -141,15 +141,15 @@ struct NoRoom;
 
 /// Collects the garbage of one LUN. Never ends.
 pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) {
-    let depth = collector.runtime.config.buffers().gc_of_a_lun();
+    let depth = collector.runtime.buffers.gc_of_a_lun();
     let per_page = collector.runtime.units.per_page() as usize;
     let mut moves = Moves {
         in_flight: VecDeque::with_capacity(depth as usize),
         ready: VecDeque::with_capacity(depth as usize),
         packing: None,
         padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
-        buffers: (0..depth).map(|slot| BufferId(collector.runtime.config.buffers().gc(lun, slot))).collect(),
-        kept: collector.runtime.config.buffers().gc_kept_for_packing() as usize,
+        buffers: (0..depth).map(|slot| BufferId(collector.runtime.buffers.gc(lun, slot))).collect(),
+        kept: collector.runtime.buffers.gc_kept_for_packing() as usize,
         own: collector.own_buffer(lun),
         room: None,
         lists: (0..=depth).map(|_| Vec::with_capacity(per_page)).collect(),
@@ -632,7 +632,7 @@ impl<M: Mapping> Collector<M> {
     }
     /// The buffer for pages of the map itself, which are kept as bytes no matter how data is kept.
     fn own_buffer(&self, lun: LunIndex) -> Option<BufferId> {
-        let buffer = self.runtime.config.buffers().own_gc(lun)?;
+        let buffer = self.runtime.buffers.own_gc(lun)?;
         Some(self.pages.dram().borrow().metadata_buffer(buffer))
     }
     fn data_buffers(&self) -> u32 {

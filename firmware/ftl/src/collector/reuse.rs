@@ -26,7 +26,7 @@ impl<M: Mapping> Collector<M> {
         }
         let fit = state == BlockState::Closed && !self.is_unfit(lun, block, own).await;
         let erased = fit && {
-            let buffer = BufferId(self.runtime.config.buffers().gc(lun, 0));
+            let buffer = BufferId(self.runtime.buffers.gc(lun, 0));
             self.journal.writer.erase(lun, addr, buffer).await.status == FlashStatus::Done
         };
         if erased {
@@ -43,7 +43,7 @@ impl<M: Mapping> Collector<M> {
     /// Whether a block has a page that can't be corrected, after the second read of it (S12).
     async fn is_unfit(&self, lun: LunIndex, block: BlockIndex, own: Option<BufferId>) -> bool {
         let Some(suspect) = self.blocks.table().refreshing.suspect_of(block) else { return false };
-        let of_data = BufferId(self.runtime.config.buffers().gc(lun, 0));
+        let of_data = BufferId(self.runtime.buffers.gc(lun, 0));
         let buffer = own.filter(|_| suspect.is_own).unwrap_or(of_data);
         let whole = self.pages.whole();
         let outcome = self.blocks.read(suspect.page, whole, buffer, Cause::Gc).await;

@@ -63,10 +63,10 @@ impl<M: Mapping> Collector<M> {
         let is_own = self.mapping.is_own(ppa);
         let buffer = match is_own {
             true => {
-                let of_metadata = self.runtime.config.buffers().metadata_scan();
+                let of_metadata = self.runtime.buffers.metadata_scan();
                 self.pages.dram().borrow().metadata_buffer(of_metadata)
             }
-            false => BufferId(self.runtime.config.buffers().scan()),
+            false => BufferId(self.runtime.buffers.scan()),
         };
         let whole = self.pages.whole();
         let outcome = self.blocks.read(ppa, whole, buffer, Cause::Scan).await;

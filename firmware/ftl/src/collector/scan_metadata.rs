@@ -57,8 +57,7 @@ impl<M: Mapping> Collector<M> {
         }
     }
     pub(crate) async fn scan_metadata(&self, page: MetadataPage) {
-        let buffer =
-            self.pages.dram().borrow().metadata_buffer(self.runtime.config.buffers().metadata_scan());
+        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.buffers.metadata_scan());
         let (at, commit) = (self.place_of_metadata(page), self.journal.log.naming_page());
         let outcome = self.blocks.read(at, self.pages.whole(), buffer, Cause::Scan).await;
         // Another map may have taken the place of this one meanwhile.

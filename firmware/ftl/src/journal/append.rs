@@ -129,7 +129,7 @@ impl Writer {
         }
         // A stream may continue in the block of another one: all programs of a block have the same source.
         let source = self.blocks.table().open.filled_by(first).source();
-        let padding = BufferId(self.runtime.config.buffers().padding());
+        let padding = BufferId(self.runtime.buffers.padding());
         let per_page = self.runtime.units.per_page() as usize;
         let mut tags = [None; PAGES_PER_WORD_LINE_MAX];
         for (page, tag) in (first.0..).zip(&mut tags[..count]) {
@@ -149,7 +149,7 @@ impl Writer {
     /// Begins to program a padding page in the word line that the stream has begun in a LUN. Returns `None`
     /// if it has begun none.
     pub(crate) async fn begin_padding(&self, lun: LunIndex, stream: Stream) -> Option<(Ppa, Tag)> {
-        let from = BufferId(self.runtime.config.buffers().padding());
+        let from = BufferId(self.runtime.buffers.padding());
         let tried = self.media.queued(|| {
             let next = self.blocks.table().open.next_of_line(lun, stream);
             let Some(ppa) = next else { return Some(None) };

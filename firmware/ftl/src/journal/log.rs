@@ -196,7 +196,7 @@ impl LogWriter {
         }
     }
     fn log_buffer(&self) -> BufferId {
-        self.pages.dram().borrow().metadata_buffer(self.runtime.config.buffers().log())
+        self.pages.dram().borrow().metadata_buffer(self.runtime.buffers.log())
     }
 
     /// Puts the next log page into its buffer. If there is a stored map to be named, the page names it

@@ -123,7 +123,7 @@ impl<M: Mapping> Recovery<M> {
         self.mapping.forget_everything();
         self.blocks.clear();
         self.journal.log.forget();
-        let padding = BufferId(self.runtime.config.buffers().padding());
+        let padding = BufferId(self.runtime.buffers.padding());
         self.pages.put_record(padding, &OobRecord::padding());
     }
     /// Loads the state that a shutdown has stored.

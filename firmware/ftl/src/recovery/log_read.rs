@@ -189,7 +189,7 @@ impl<M: Mapping> Recovery<M> {
     /// Reads the copies on a line, from copy `from` on, until one is intact.
     #[cold]
     async fn read_line(&self, block: BlockIndex, line: u32, from: u32) -> Option<(Header, Vec<LogEntry>)> {
-        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.config.buffers().scratch());
+        let buffer = self.pages.dram().borrow().metadata_buffer(self.runtime.buffers.scratch());
         let first = self.journal.own.log_line(block, line);
         for copy in from..self.journal.own.log_copies() {
             let at = Ppa(first.0 + copy);

@@ -51,6 +51,6 @@ impl<M: Mapping> Recovery<M> {
     /// A buffer for the `n`th of the data pages that are read side by side. It keeps content in the same form
     /// as they do.
     pub(super) fn data_buffer(&self, n: usize) -> BufferId {
-        BufferId(self.runtime.config.buffers().gc(LunIndex(n as u32), 0))
+        BufferId(self.runtime.buffers.gc(LunIndex(n as u32), 0))
     }
 }

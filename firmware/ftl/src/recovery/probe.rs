@@ -196,7 +196,7 @@ impl<M: Mapping> Recovery<M> {
         self.found(&outcome, buffer)
     }
     fn scratch(&self) -> BufferId {
-        self.pages.dram().borrow().metadata_buffer(self.runtime.config.buffers().scratch())
+        self.pages.dram().borrow().metadata_buffer(self.runtime.buffers.scratch())
     }
     fn ppa_of(&self, block: BlockIndex, page: u32) -> Ppa {
         Ppa(self.blocks.table().layout.first_page(block).0 + page)

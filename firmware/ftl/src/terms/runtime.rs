@@ -1,5 +1,6 @@
 //! What every part of the FTL runs on: the core and its costs, statistics, events, and waiting.
 
+use crate::terms::buffers::BufferLayout;
 use crate::terms::config::FtlConfig;
 use crate::terms::units::UnitShape;
 use aster_events::{Event, Function, Recorder, Wait};
@@ -17,11 +18,12 @@ pub(crate) const ANY_BUFFER: u32 = u32::MAX;
 pub(crate) struct Runtime {
     /// The core that the FTL runs on.
     pub(crate) core: Core,
-    /// Constant, like the next three, which are derived from it.
+    /// Constant, like the next four, which are derived from it.
     pub(crate) config: FtlConfig,
     pub(crate) geometry: Geometry,
     pub(crate) restriction: Restriction,
     pub(crate) units: UnitShape,
+    pub(crate) buffers: BufferLayout,
     pub(crate) recorder: Recorder,
     stats: RefCell<TranslationStats>,
     boot_waiters: WaitQueue,
@@ -36,6 +38,7 @@ impl Runtime {
             geometry: config.geometry,
             restriction: config.restriction(),
             units: config.units(),
+            buffers: config.buffers(),
             recorder,
             stats: RefCell::default(),
             // Intake, the scan, and garbage collection of each LUN.

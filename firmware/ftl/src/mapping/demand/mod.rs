@@ -212,8 +212,8 @@ impl Mapping for DemandMap {
     }
     fn start(&self) {
         let journal = self.0.journal();
-        for n in 0..journal.runtime().config.buffers().flushes() {
-            let of_metadata = journal.runtime().config.buffers().flush(n);
+        for n in 0..journal.runtime().buffers.flushes() {
+            let of_metadata = journal.runtime().buffers.flush(n);
             let buffer = journal.pages().dram().borrow().metadata_buffer(of_metadata);
             journal.runtime().core.spawn(flush::run(Rc::clone(&self.0), buffer));
         }
