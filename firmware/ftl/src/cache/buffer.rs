@@ -331,14 +331,7 @@ impl DataBuffer {
 
     /// Marks the least recently used dirty entry as being evicted.
     pub(crate) fn evict_oldest(&mut self) -> Option<EntryId> {
-        let id = self.lists[DIRTY].tail;
-        if id == NONE {
-            return None;
-        }
-        self.unlink(id);
-        let entry = &mut self.entries[id as usize];
-        (entry.evicting, entry.evicted_as_oldest) = (true, true);
-        Some(EntryId(id))
+        self.evict_oldest_of(1, |_, _| true)
     }
     /// As [`DataBuffer::evict_oldest`], but only for an entry whose frame and dirty units `fit`. Looks at no
     /// more than `search` entries.
