@@ -30,6 +30,7 @@ mod serve;
 mod set;
 mod sideband;
 mod torture;
+mod trace;
 mod traces;
 mod units;
 mod waf;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Explain(args) => run::explain(&args),
         Command::Image { command } => image::run(&command),
+        Command::Trace { command } => trace::run(&command),
         Command::Serve(args) => serve::run(&args),
         Command::OpenChannel(args) => open_channel::run(&args),
         Command::BenchChannel(args) => bench_channel::run(&args),

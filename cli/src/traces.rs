@@ -24,6 +24,18 @@ pub(crate) struct Traced {
     pub(crate) written_bytes: u64,
 }
 
+/// The trace at `path`, or on standard input.
+///
+/// # Errors
+/// When it can't be opened.
+pub(crate) fn open(path: &Path) -> Result<TraceFile, Failure> {
+    if is_standard_input(path) {
+        let copied = TraceFile::read_once(STANDARD_INPUT.into(), std::io::stdin().lock());
+        return copied.map_err(|problem| Failure::file(Path::new(STANDARD_INPUT), problem));
+    }
+    TraceFile::open(path).map_err(|problem| Failure::file(path, problem))
+}
+
 /// Reads the whole trace at `path` as it will be replayed on `drive`.
 ///
 /// # Errors
@@ -36,14 +48,9 @@ pub(crate) fn work(path: &Path, args: &ReplayArgs, verify: bool, drive: Drive) -
              aside"
         )));
     }
-    let file = if is_standard_input(path) {
-        TraceFile::read_once(STANDARD_INPUT.into(), std::io::stdin().lock())
-    } else {
-        TraceFile::open(path)
-    };
+    let file = open(path)?;
     let name = if is_standard_input(path) { Path::new(STANDARD_INPUT) } else { path };
     let fail = |problem: String| Failure::file(name, problem);
-    let file = file.map_err(fail)?;
     let choice = match &args.trace_device[..] {
         [] => Choice::First,
         [all] if all == ALL_DEVICES => Choice::All,

@@ -59,8 +59,9 @@ impl WindowArgs {
 }
 
 /// Takes a time with its unit apart.
-fn time(text: &str) -> Result<Duration, String> {
-    let expected = || "expected a time with its unit, such as 250us, 10ms or 1.5s (ns, us, ms, s)".to_owned();
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    let expected =
+        || "expected a time with its unit, such as 250us, 10ms or 1.5s (ns, us, ms, s, m, h)".to_owned();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let nanos = match unit.trim_start() {
@@ -68,6 +69,8 @@ fn time(text: &str) -> Result<Duration, String> {
         "us" | "µs" => 1e3,
         "ms" => 1e6,
         "s" => 1e9,
+        "m" => 60e9,
+        "h" => 3600e9,
         _ => return Err(expected()),
     };
     match number.parse::<f64>() {
@@ -85,6 +88,7 @@ mod tests {
     fn a_time_has_a_unit() {
         assert_eq!(time("250us"), Ok(Duration::from_micros(250)));
         assert_eq!(time("1.5 s"), Ok(Duration::from_millis(1500)));
+        assert_eq!((time("2m"), time("1.5h")), (Ok(Duration::from_secs(120)), Ok(Duration::from_secs(5400))));
         assert_eq!(time("0ms"), Ok(Duration::ZERO));
         for refused in ["", "5", "ms", "-1ms", "1e3ms", "1.2.3s", "5 hours", "NaNs", "99999999s"] {
             assert!(time(refused).is_err(), "{refused}");

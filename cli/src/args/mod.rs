@@ -13,6 +13,7 @@ mod reproduce;
 mod run;
 mod serve;
 mod torture;
+mod trace;
 mod waf;
 
 pub(crate) use bench_channel::BenchChannelArgs;
@@ -23,11 +24,12 @@ pub(crate) use lifetime::LifetimeArgs;
 pub(crate) use open_channel::{OpenChannelArgs, VectorCommand};
 pub(crate) use profiles::{CheckArgs, ProfilesArgs};
 pub(crate) use pts::{PtsArgs, WriteCacheArg};
-pub(crate) use replay::{LoopArg, ReplayArgs};
+pub(crate) use replay::{FormatArg, LoopArg, ReplayArgs};
 pub(crate) use reproduce::{Experiment, ReproduceArgs};
 pub(crate) use run::{ExplainArgs, HardwareArg, RunArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use torture::TortureArgs;
+pub(crate) use trace::{TraceCommand, TraceInfoArgs, TraceOutArgs, TraceReadArgs, TraceScaleArgs};
 pub(crate) use waf::WafArgs;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +47,7 @@ Examples:
   aster demo                                 copy this folder through a drive and back, then measure the drive
   aster run tiny --job mixed.fio             run a fio job file
   aster run ideal --trace usr_0.csv --json   replay a trace, report as JSON
+  aster trace info usr_0.csv                 what is in a trace: footprint, skew, sizes, rate, re-use
   aster bench-channel --luns 4               measure one channel without FTL
   aster serve pocket --vfio-user aster.sock  a drive that QEMU attaches to
   aster torture tiny --cuts 1000             take a drive's power away a thousand times
@@ -86,6 +89,15 @@ pub(crate) enum Command {
         /// What to do
         #[command(subcommand)]
         command: ImageCommand,
+    },
+    /// Look at a trace, cut it, scale it, or take the gaps between its addresses away
+    ///
+    /// What is written is an iolog of fio, which `aster run --trace` and fio itself replay.
+    #[command(after_help = trace::TRACE_EXAMPLES)]
+    Trace {
+        /// What to do
+        #[command(subcommand)]
+        command: TraceCommand,
     },
     /// Send an open-channel drive one command, and show what it answers
     ///

@@ -22,6 +22,7 @@ mod served;
 mod spdk;
 mod tortured;
 mod traced;
+mod traces;
 mod waf;
 mod windows;
 mod words;

@@ -1,3 +1,4 @@
+use super::blktrace::{Events, Order, Unreadable};
 use super::zstd::Frames;
 use flate2::bufread::MultiGzDecoder;
 use serde::Serialize;
@@ -58,6 +59,8 @@ pub struct TraceFile {
     path: Option<PathBuf>,
     file: Rc<File>,
     compression: Compression,
+    /// For blktrace's binary events, unpacked: the byte order. Other files are text.
+    binary: Option<Order>,
 }
 
 impl TraceFile {
@@ -119,7 +122,9 @@ impl TraceFile {
         } else {
             Compression::None
         };
-        Ok(TraceFile { name, path: None, file: Rc::new(file), compression })
+        let mut trace = TraceFile { name, path: None, file: Rc::new(file), compression, binary: None };
+        trace.binary = trace.lines().magic().and_then(Order::of);
+        Ok(trace)
     }
 
     /// Changes its name.
@@ -140,6 +145,32 @@ impl TraceFile {
     /// How it is compressed.
     pub fn compression(&self) -> Compression {
         self.compression
+    }
+
+    /// Whether it holds blktrace's binary events, whose lines are events.
+    pub fn is_binary(&self) -> bool {
+        self.binary.is_some()
+    }
+
+    /// Bytes of the file, packed as it is.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn bytes(&self) -> io::Result<u64> {
+        self.file.metadata().map(|of| of.len())
+    }
+
+    /// A place in it, for errors.
+    pub(super) fn place(&self, line: usize, column: usize) -> String {
+        match self.binary {
+            Some(_) => self.row(line),
+            None => format!("{}, column {column}", self.row(line)),
+        }
+    }
+
+    /// A line of it, for errors.
+    pub(super) fn row(&self, line: usize) -> String {
+        format!("{} {line}", if self.is_binary() { "event" } else { "line" })
     }
 
     /// Its lines from the first on.
@@ -170,13 +201,15 @@ impl TraceFile {
             path: self.path.clone(),
             seen: Rc::clone(&reader.ends),
         });
+        let taken = Rc::clone(&reader.taken);
         let reader = BufReader::with_capacity(READ_BYTES, reader);
         let from: Box<dyn BufRead> = match self.compression {
             Compression::None => Box::new(reader),
             Compression::Gzip => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(reader))),
             Compression::Zstd => Box::new(BufReader::with_capacity(READ_BYTES, Frames::new(reader))),
         };
-        Lines { from, packed, bytes: Vec::new(), over: false }
+        let (events, bytes) = (self.binary.map(Events::new), Vec::new());
+        Lines { from, packed, events, bytes, over: false, taken }
     }
 }
 
@@ -213,11 +246,14 @@ struct FileReader {
     at: u64,
     seen: Option<Sum>,
     ends: Rc<Cell<Ending>>,
+    /// Bytes read.
+    taken: Rc<Cell<u64>>,
 }
 
 impl FileReader {
     fn new(file: &Rc<File>, at: u64, seen: Option<Sum>) -> Self {
-        FileReader { file: Rc::clone(file), at, seen, ends: Rc::new(Cell::new(Ending::Open)) }
+        let (ends, taken) = (Rc::new(Cell::new(Ending::Open)), Rc::default());
+        FileReader { file: Rc::clone(file), at, seen, ends, taken }
     }
 }
 
@@ -228,6 +264,7 @@ impl Read for FileReader {
             self.ends.set(Ending::After(self.at));
         }
         self.at += n as u64;
+        self.taken.set(self.taken.get() + n as u64);
         if let Some(sum) = &self.seen {
             let (sha256, bytes) = &mut *sum.0.borrow_mut();
             sha256.update(&into[..n]);
@@ -276,24 +313,55 @@ impl Packed {
 pub struct Lines {
     from: Box<dyn BufRead>,
     packed: Option<Packed>,
+    /// Takes blktrace's events apart; `None` for text.
+    events: Option<Events>,
     /// The line that is read, kept to be reused.
     bytes: Vec<u8>,
     over: bool,
+    /// Bytes of the file that have been read, packed as it is.
+    taken: Rc<Cell<u64>>,
 }
 
 impl Lines {
     #[cfg(test)]
     pub(super) fn of(from: &'static [u8]) -> Self {
-        Lines { from: Box::new(from), packed: None, bytes: Vec::new(), over: false }
+        let (bytes, taken) = (Vec::new(), Rc::default());
+        Lines { from: Box::new(from), packed: None, events: None, bytes, over: false, taken }
+    }
+
+    /// How many bytes of the file have been read, however far they have been unpacked. It may be kept while
+    /// the lines are read.
+    pub(super) fn taken(&self) -> Rc<Cell<u64>> {
+        Rc::clone(&self.taken)
+    }
+
+    /// The first four bytes, unpacked; `None` if there are fewer, or they can't be read.
+    fn magic(mut self) -> Option<[u8; 4]> {
+        let mut head = [0; 4];
+        self.from.read_exact(&mut head).ok().map(|()| head)
+    }
+
+    /// Why the file can't be read.
+    fn problem(&self, error: &io::Error) -> String {
+        match &self.packed {
+            Some(packed) => packed.problem(error),
+            None => error.to_string(),
+        }
     }
 
     fn read(&mut self) -> Result<Option<String>, String> {
+        if let Some(events) = &mut self.events {
+            let mut line = String::new();
+            return match events.read(&mut self.from, &mut line) {
+                Ok(true) => Ok(Some(line)),
+                Ok(false) => Ok(None),
+                Err(Unreadable::Event(what)) => Err(what),
+                Err(Unreadable::File(error)) => Err(self.problem(&error)),
+            };
+        }
         self.bytes.clear();
         let read = (&mut self.from).take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut self.bytes);
-        read.map_err(|error| match &self.packed {
-            Some(packed) => packed.problem(&error),
-            None => error.to_string(),
-        })?;
+        read.map_err(|error| self.problem(&error))?;
         if self.bytes.is_empty() {
             return Ok(None);
         }

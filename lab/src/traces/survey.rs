@@ -81,10 +81,7 @@ const LISTED_MAX: usize = 20;
 /// When the format isn't known, a line can't be read, a request or a device doesn't fit the drive, or there
 /// is nothing to replay; as a message for the user, without the file's name.
 pub fn survey(file: &TraceFile, asked: &TraceOptions, drive: Drive) -> Result<Survey, String> {
-    let format = match asked.format {
-        Some(format) => format,
-        None => detect(file)?,
-    };
+    let format = format_of(file, asked.format)?;
     let devices = match &asked.choice {
         Choice::First => Devices::First,
         Choice::All => Devices::All,
@@ -97,7 +94,7 @@ pub fn survey(file: &TraceFile, asked: &TraceOptions, drive: Drive) -> Result<Su
     let (lines, sum) = file.summed_lines();
     let mut trace = Trace::new(lines, format, drive, replay.clone());
     let (mut requests, mut all, mut written_bytes) = (0, 0u64, 0u64);
-    while let Some(request) = trace.next_request().map_err(|error| in_words(&error, all))? {
+    while let Some(request) = trace.next_request().map_err(|error| in_words(file, &error, all))? {
         all += 1;
         requests += u64::from(request.kind != RequestKind::Flush);
         if request.kind == RequestKind::Write {
@@ -121,13 +118,28 @@ pub fn survey(file: &TraceFile, asked: &TraceOptions, drive: Drive) -> Result<Su
     Ok(Survey { format, replay, devices, requests, written_bytes, sha256, file_bytes })
 }
 
+/// How the trace is written: as the user says, or else as its first line shows.
+///
+/// # Errors
+/// When that is not known, or can't be; as a message for the user.
+pub(super) fn format_of(file: &TraceFile, asked: Option<Format>) -> Result<Format, String> {
+    match asked {
+        Some(format) if file.is_binary() && format != Format::Blkparse => Err(format!(
+            "holds blktrace's binary events and not {} text: leave the format out",
+            format.name()
+        )),
+        Some(format) => Ok(format),
+        None => detect(file),
+    }
+}
+
 fn detect(file: &TraceFile) -> Result<Format, String> {
     for (i, line) in file.lines().enumerate() {
         let unreadable = |why| TraceError { line: i + 1, column: 1, problem: TraceProblem::Unreadable(why) };
-        let line = line.map_err(|why| in_words(&unreadable(why), 0))?;
+        let line = line.map_err(|why| in_words(file, &unreadable(why), 0))?;
         if !line.trim().is_empty() {
-            let unknown = "neither blkparse text, CSV of MSR Cambridge, Alibaba, Tencent or SYSTOR '17, a \
-                 fio iolog nor MQSim's ASCII, going by its first line";
+            let unknown = "neither events of blktrace, text of blkparse, CSV of MSR Cambridge, Alibaba, \
+                 Tencent or SYSTOR '17, a fio iolog nor MQSim's ASCII, going by its first line";
             return Format::detect(&line).ok_or_else(|| match Format::nearest(&line) {
                 Some((format, wrong)) => {
                     format!(
@@ -147,24 +159,27 @@ fn detect(file: &TraceFile) -> Result<Format, String> {
 }
 
 /// An error after `before` requests, a number that matters if the rest of a trace can't be read.
-fn in_words(error: &TraceError, before: u64) -> String {
+pub(super) fn in_words(file: &TraceFile, error: &TraceError, before: u64) -> String {
+    let place = file.place(error.line, error.column);
     match (&error.problem, before) {
-        (TraceProblem::Unreadable(why), 0) => {
-            format!("line {}, column {}, before any request: {why}", error.line, error.column)
-        }
-        (TraceProblem::Unreadable(why), n) => {
-            format!("line {}, column {}, behind {}: {why}", error.line, error.column, counted(n, "request"))
-        }
-        _ => error.to_string(),
+        (TraceProblem::Unreadable(why), 0) => format!("{place}, before any request: {why}"),
+        (TraceProblem::Unreadable(why), n) => format!("{place}, behind {}: {why}", counted(n, "request")),
+        (problem, _) => format!("{place}: {problem}"),
     }
 }
 
 /// Whether the trace has a request for each device that was named.
 fn known(names: &[String], devices: &[Device]) -> Result<(), String> {
+    let devices: Vec<_> = devices.iter().map(|device| (device.name.as_str(), device.requests)).collect();
+    known_names(names, &devices)
+}
+
+/// Whether `devices`, each with its requests, have all `names`, and each once.
+pub(super) fn known_names(names: &[String], devices: &[(&str, u64)]) -> Result<(), String> {
     if let Some((i, twice)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
         return Err(format!("\"{twice}\" is named twice, as number {} again", i + 1));
     }
-    let Some(unknown) = names.iter().find(|name| !devices.iter().any(|device| device.name == **name)) else {
+    let Some(unknown) = names.iter().find(|name| !devices.iter().any(|(known, _)| known == name)) else {
         return Ok(());
     };
     if devices.is_empty() {
@@ -173,7 +188,7 @@ fn known(names: &[String], devices: &[Device]) -> Result<(), String> {
     let listed = devices
         .iter()
         .take(LISTED_MAX)
-        .map(|d| format!("\"{}\" ({})", d.name, counted(d.requests, "request")));
+        .map(|(name, requests)| format!("\"{name}\" ({})", counted(*requests, "request")));
     let mut list = listed.collect::<Vec<_>>().join(", ");
     match devices.len().saturating_sub(LISTED_MAX) {
         0 => {}

@@ -227,3 +227,118 @@ fn a_copy_that_does_not_fit_is_told_with_what_to_do() {
         "{error}"
     );
 }
+
+/// Two reads, a write, a trim and a flush, as blktrace's binary events.
+fn binary(order: super::blktrace::Order) -> Vec<u8> {
+    let sda = 8 << 20;
+    let event = |at: u64, sector: u64, bytes: u32, categories: u32| {
+        let action = 1 | categories << 16;
+        super::blktrace::tests::event(order, (at, sector, bytes, action, sda), b"pdu")
+    };
+    let name = super::blktrace::tests::event(order, (1, 0, 0, 1 << 10 << 16, 0), b"kworker");
+    [
+        name,
+        event(1_000, 8, 4096, 1),
+        event(2_000, 16, 8192, 1 << 1 | 1 << 15),
+        event(3_000, 0, 0, 1 << 2 | 1 << 1),
+        event(4_000, 64, 4096, 1 << 13 | 1 << 1),
+        event(5_000, 8, 4096, 1),
+    ]
+    .concat()
+}
+
+#[test]
+fn binary_events_of_blktrace_are_replayed_packed_and_of_either_byte_order() {
+    use super::blktrace::Order;
+    let all = asked(Choice::All);
+    let told = |bytes: &[u8]| survey(&file(bytes).unwrap(), &all, DRIVE).unwrap();
+    let little = told(&binary(Order::Little));
+    assert_eq!((little.format, little.requests, little.written_bytes), (Format::Blkparse, 4, 8192));
+    assert_eq!(little.devices[0].name, "8,0");
+    let big = told(&binary(Order::Big));
+    let packed = {
+        let mut packed = GzEncoder::new(Vec::new(), Level::default());
+        packed.write_all(&binary(Order::Little)).unwrap();
+        told(&packed.finish().unwrap())
+    };
+    assert_eq!((&big.devices, &packed.devices), (&little.devices, &little.devices));
+    let mut broken = binary(Order::Little);
+    broken.truncate(48 + 7 + 51 + 20);
+    let error = survey(&file(&broken).unwrap(), &all, DRIVE).unwrap_err();
+    assert!(
+        error.starts_with("event 3, behind 1 request: the file ends in the middle of an event"),
+        "{error}"
+    );
+    let msr = TraceOptions { format: Some(Format::Msr), ..asked(Choice::All) };
+    let error = survey(&file(&binary(Order::Little)).unwrap(), &msr, DRIVE).unwrap_err();
+    assert!(error.contains("holds blktrace's binary events and not msr text"), "{error}");
+    // What is wrong with a request is told by its event, too.
+    let beyond = super::blktrace::tests::event(Order::Little, (9, 1 << 30, 512, 1 | 1 << 16, 8 << 20), b"");
+    let error = survey(&file(&beyond).unwrap(), &all, DRIVE).unwrap_err();
+    assert!(error.starts_with("event 1: 512 bytes at 549755813888 reach beyond"), "{error}");
+}
+
+fn told(text: &str) -> TraceInfo {
+    info(&file(text.as_bytes()).unwrap(), &ReadOptions::default(), &mut |_| true).unwrap()
+}
+
+#[test]
+fn what_is_in_a_trace_is_told() {
+    // Ten reads in a row, twice over; then one block is written five times, and trimmed.
+    let mut text = String::from("fio version 3 iolog\n");
+    for n in 0..20u64 {
+        text += &format!("{} sda read {} 4096\n", n * 100, n % 10 * 4096);
+    }
+    for n in 20..25u64 {
+        text += &format!("{} sda write 1048576 8192\n", n * 100);
+    }
+    text += "2500 sda trim 1048576 65536\n2600 sdb sync 0 0\n";
+    let info = told(&text);
+    assert_eq!((info.requests, info.format, info.devices.len()), (27, "iolog", 2));
+    assert!((info.duration_s - 2.6e-3).abs() < 1e-12);
+    let kinds: Vec<_> = info.kinds.iter().map(|kind| (kind.kind, kind.requests, kind.bytes)).collect();
+    assert_eq!(kinds, [("read", 20, 81_920), ("write", 5, 40_960), ("trim", 1, 65_536), ("flush", 1, 0)]);
+    let of = |at: usize| (info.kinds[at].sequential_share, info.kinds[at].streamed_share);
+    assert_eq!((of(0), of(1), of(3)), ((Some(0.9), Some(0.9)), (Some(0.0), Some(0.0)), (None, None)));
+    let footprint = &info.footprint;
+    assert_eq!((footprint.one_block_in, footprint.bytes), (1, 12 * 4096));
+    assert_eq!((footprint.read_bytes, footprint.written_bytes), (40_960, 8192));
+    assert_eq!(footprint.read_and_written_bytes, 0);
+    // Of 12 blocks, two get five accesses each, and ten two each; a tenth of 12 is two, rounded up.
+    let skew = &info.skew[0];
+    assert_eq!((skew.of, skew.most, skew.hottest_10_percent), ("all", 5, 10.0 / 30.0));
+    assert_eq!((info.skew[1].most, info.skew[2].mean), (2, 5.0));
+    let reuse = &info.reuse;
+    assert_eq!((reuse.accesses, reuse.first_share, reuse.overwrite_share), (30, 12.0 / 30.0, Some(0.8)));
+    // A loop over ten blocks is found by a cache of ten and by no smaller one; the pair by one of two.
+    let lru: Vec<_> = reuse.lru.iter().map(|lru| (lru.bytes / 4096, (lru.share * 30.0).round())).collect();
+    assert_eq!(lru, [(1, 0.0), (1, 0.0), (1, 0.0), (2, 8.0), (3, 8.0), (6, 8.0), (12, 18.0)]);
+    assert_eq!(reuse.distance_p50_bytes, Some(9 * 4096));
+    let bins: Vec<_> =
+        info.sizes.iter().map(|bin| (bin.from_bytes, bin.reads, bin.writes, bin.trims)).collect();
+    assert_eq!(
+        bins,
+        [(4096, 20, 0, 0), (8192, 0, 5, 0), (16_384, 0, 0, 0), (32_768, 0, 0, 0), (65_536, 0, 0, 1)]
+    );
+    let sda = &info.devices[0];
+    assert_eq!((sda.requests, sda.first, sda.end), (26, 0, 1_048_576 + 65_536));
+    let gaps = info.rate.gaps.as_ref().unwrap();
+    assert!((gaps.p50_us / 100.0 - 1.0).abs() < 2e-3 && gaps.variation.unwrap() < 1e-3, "{gaps:?}");
+    let text = info_text(&info);
+    for says in ["27 requests of 2 devices", "footprint 48 KiB", "80.0 % of the written blocks", "sda", "sdb"]
+    {
+        assert!(text.contains(says), "{says}: {text}");
+    }
+}
+
+#[test]
+fn a_trace_without_time_or_data_is_told_as_well() {
+    let flushes = told("fio version 3 iolog\n5 sda sync 0 0\n5 sda sync 0 0\n");
+    assert_eq!((flushes.footprint.bytes, flushes.rate.requests_per_s, flushes.duration_s), (0, None, 0.0));
+    assert!(flushes.skew.is_empty() && flushes.sizes.is_empty() && flushes.reuse.lru.is_empty());
+    assert!(info_text(&flushes).contains("2 requests of 1 device in 0.0 µs"), "{}", info_text(&flushes));
+    let text = "0,W,0,512,0\n";
+    let one = told(text);
+    assert_eq!((one.rate.gaps.is_none(), one.reuse.first_share), (true, 1.0));
+    assert!(info_text(&one).contains("1 access of blocks"), "{}", info_text(&one));
+}

@@ -35,6 +35,13 @@ pub enum TraceProblem {
         /// Bytes of the drive.
         drive: u64,
     },
+    /// The request reaches beyond what 64 bits can address.
+    BeyondAddresses {
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    },
     /// The request is not made of whole logical blocks.
     Unaligned {
         /// First byte.
@@ -68,6 +75,11 @@ impl fmt::Display for TraceProblem {
                 f,
                 "{length} bytes at {offset} reach beyond the drive, which has {drive}; --trace-wrap folds \
                  them into it"
+            ),
+            TraceProblem::BeyondAddresses { offset, length } => write!(
+                f,
+                "{length} bytes at {offset} reach beyond the 2^64 bytes of the largest disk: is this column \
+                 the offset?"
             ),
             TraceProblem::Unaligned { offset, length, block } => write!(
                 f,

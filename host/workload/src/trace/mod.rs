@@ -23,20 +23,24 @@ mod format;
 mod iolog;
 mod mqsim;
 mod msr;
+mod reader;
 mod record;
+mod records;
 
 pub use columns::Columns;
 pub use devices::{Device, Devices, Place, Region};
 pub use error::{TraceError, TraceProblem};
 pub use format::Format;
+pub use reader::TraceLine;
+pub use records::{Recorded, Records};
 
 use crate::{Drive, Request, RequestKind, Source, TIME_MAX};
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use aster_units::Duration;
 use devices::{DEVICES_MAX, Table};
 use error::At;
-use format::Parser;
-use record::{Line, TraceRecord};
+use reader::Reader;
+use record::TraceRecord;
 
 /// The longest request returned in one part. A trace's longer requests are returned in several.
 const PIECE_BYTES_MAX: u64 = 1 << 30;
@@ -116,17 +120,20 @@ struct Rest {
 /// since this crate can't.
 #[derive(Clone, Debug)]
 pub struct Trace<L> {
-    lines: L,
-    parser: Parser,
+    reader: Reader<L>,
+    fit: Fit,
+    rest: Option<Rest>,
+}
+
+/// Fits records to a drive.
+#[derive(Clone, Debug)]
+struct Fit {
     tick_picos: u64,
     drive: Drive,
     replay: Replay,
-    line: usize,
     first_ticks: Option<u64>,
     last_at: Duration,
-    rest: Option<Rest>,
     devices: Table,
-    failed: bool,
 }
 
 impl<L> Trace<L> {
@@ -138,24 +145,20 @@ impl<L> Trace<L> {
                 && drive.bytes > 0,
             "a drive is made of whole blocks: {drive:?}"
         );
-        Trace {
-            lines,
-            parser: Parser::new(format),
+        let fit = Fit {
             tick_picos: format.tick_picos(),
             drive,
             replay,
-            line: 0,
             first_ticks: None,
             last_at: Duration::ZERO,
-            rest: None,
             devices: Table::default(),
-            failed: false,
-        }
+        };
+        Trace { reader: Reader::new(lines, format), fit, rest: None }
     }
 
     /// The devices met so far, in the order in which they appear.
     pub fn devices(&self) -> &[Device] {
-        self.devices.all()
+        self.fit.devices.all()
     }
 
     /// The next part of the current record.
@@ -180,19 +183,21 @@ impl<L> Trace<L> {
         }
         Some(request)
     }
+}
 
-    fn take_line(&mut self, text: &str) -> Result<(), At> {
-        let Line::Request(record) = self.parser.line(text)? else { return Ok(()) };
+impl Fit {
+    /// What becomes of a record; `None` if it is left out.
+    fn take(&mut self, record: &TraceRecord<'_>) -> Result<Option<Rest>, At> {
         let device = self.devices.meet(record.device, &self.replay.devices, self.drive);
-        let Some(device) = device else { return refuse(&record, TraceProblem::TooManyDevices(DEVICES_MAX)) };
+        let Some(device) = device else { return refuse(record, TraceProblem::TooManyDevices(DEVICES_MAX)) };
         if record.kind == RequestKind::Write {
             device.written_bytes = device.written_bytes.saturating_add(record.length);
         }
-        let Some(region) = device.region else { return Ok(()) };
-        let (offset, length) = whole_blocks(&record, self.drive, self.replay.unaligned)?;
+        let Some(region) = device.region else { return Ok(None) };
+        let (offset, length) = whole_blocks(record, self.drive, self.replay.unaligned)?;
         device.end = device.end.max(offset + length);
         device.longest = device.longest.max(length);
-        let offset = place(&record, (offset, length), region, self.replay.beyond)?;
+        let offset = place(record, (offset, length), region, self.replay.beyond)?;
         let at = self.time(record.ticks).ok_or_else(|| At {
             byte: record.time_place,
             problem: TraceProblem::Expected {
@@ -200,15 +205,14 @@ impl<L> Trace<L> {
                 found: record.ticks.to_string(),
             },
         })?;
-        self.rest = Some(Rest {
+        Ok(Some(Rest {
             flush_first: record.flush_before,
             kind: record.kind,
             offset,
             length,
             fua: record.fua,
             at,
-        });
-        Ok(())
+        }))
     }
 
     /// When a request is issued; `None` if that is beyond [`TIME_MAX`].
@@ -262,33 +266,6 @@ fn place(
     Ok(region.offset + (offset % region.bytes).min(region.bytes - length))
 }
 
-/// A line that the caller has read from the file.
-pub trait TraceLine {
-    /// Its text without the line's end, or why it can't be read.
-    ///
-    /// # Errors
-    /// The reason, as a message for the user.
-    fn text(&self) -> Result<&str, &str>;
-}
-
-impl TraceLine for &str {
-    fn text(&self) -> Result<&str, &str> {
-        Ok(self)
-    }
-}
-
-impl TraceLine for String {
-    fn text(&self) -> Result<&str, &str> {
-        Ok(self)
-    }
-}
-
-impl TraceLine for Result<String, String> {
-    fn text(&self) -> Result<&str, &str> {
-        self.as_deref().map_err(String::as_str)
-    }
-}
-
 impl<L> Source for Trace<L>
 where
     L: Iterator,
@@ -301,21 +278,10 @@ where
             if let Some(request) = self.piece() {
                 return Ok(Some(request));
             }
-            if self.failed {
+            self.rest = self.reader.next(|record| self.fit.take(record))?;
+            if self.rest.is_none() {
                 return Ok(None);
             }
-            let Some(line) = self.lines.next() else { return Ok(None) };
-            self.line += 1;
-            let text = line.text().map_err(|problem| {
-                self.failed = true;
-                let problem = TraceProblem::Unreadable(problem.to_string());
-                TraceError { line: self.line, column: 1, problem }
-            })?;
-            self.take_line(text).map_err(|At { byte, problem }| {
-                self.failed = true;
-                let column = text.char_indices().take_while(|(i, _)| *i < byte).count() + 1;
-                TraceError { line: self.line, column, problem }
-            })?;
         }
     }
 }

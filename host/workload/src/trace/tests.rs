@@ -1,5 +1,6 @@
 use super::*;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use proptest::prelude::*;
