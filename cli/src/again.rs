@@ -1,9 +1,9 @@
 //! `aster run --again REPORT`: repeats a report's run, from the report alone.
 
 use crate::args::{Cli, Command, HardwareArg, RunArgs};
-use crate::failure::Failure;
-use crate::files::read_text;
 use aster_device::profile::read;
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::files::read_text;
 use aster_lab::own::{OwnWork, Setup, record_of, setup_of};
 use aster_lab::provenance::{Build, Provenance, WorkRecord};
 use aster_lab::warning::Warning;

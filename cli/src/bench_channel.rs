@@ -2,14 +2,14 @@
 
 use crate::args::BenchChannelArgs;
 use crate::console;
-use crate::failure::Failure;
-use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
 use crate::operation::OperationArg;
-use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use aster_device::wave::{WaveFilter, WaveTap};
 use aster_events::Recorder;
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::files::keep_apart;
+use aster_lab::asked::profiles::{self, Named};
 use aster_lab::channel::{self, BenchStage, ChannelReport, Setup};
 use aster_lab::watch::{Tell, WaveFile};
 use aster_lab::words::counted;

@@ -1,7 +1,7 @@
 //! What `aster check` says of a drive's cores, of its map on flash and of its heat.
 
-use crate::units::capacity;
 use aster_device::profile::{MappingName, NVME_SOFTWARE, Profile};
+use aster_lab::words::capacity;
 use aster_lab::words::counted;
 
 /// The line about the cores of the firmware, and what runs on each.

@@ -1,6 +1,6 @@
 //! Standard output and standard error, for people and programs that may stop reading at any time.
 
-use crate::failure::Failure;
+use aster_lab::asked::failure::Failure;
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 

@@ -3,9 +3,9 @@
 //! Its thread reads the terminal and asks the drive's thread for one answer at a time, so whatever comes in,
 //! the drive neither waits for it nor takes much time for it.
 
-use crate::failure::Failure;
 use crate::pty::{Pty, make_raw};
 use aster_device::Device;
+use aster_lab::asked::failure::Failure;
 use aster_lab::audit::Audit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;

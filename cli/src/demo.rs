@@ -2,14 +2,14 @@
 
 use crate::args::DemoArgs;
 use crate::console;
-use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::run::verdict;
-use crate::units::capacity;
+use aster_lab::asked::failure::Failure;
 use aster_lab::demo::{self, CopyReport, DemoError, DemoReport, EXPORTED_BYTES, PROFILE};
 use aster_lab::report::table;
 use aster_lab::watch::WaveFile;
+use aster_lab::words::capacity;
 use aster_lab::words::counted;
 use std::cell::RefCell;
 use std::os::fd::AsRawFd;

@@ -1,8 +1,8 @@
 //! Files of figures.
 
 use crate::console;
-use crate::failure::Failure;
-use crate::files::create;
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::files::create;
 use aster_lab::figure::{Figure, Timeline};
 use std::io::{self, Write};
 use std::path::Path;

@@ -2,9 +2,7 @@
 
 use crate::args::{ImageCheckArgs, ImageCommand};
 use crate::console;
-use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::profiles::{self, Named};
 use crate::progress::Progress;
 use aster_device::profile::{Profile, RaidName, SHIPPED};
 use aster_device::{DamagedPage, DamagedRecord};
@@ -12,6 +10,8 @@ use aster_image::{
     CheckStage, CloneSerial, ImageCheck, ImageError, ImageInfo, KeptProfile, check_image, check_image_pages,
     clone_image, image_info, kept_profile,
 };
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::profiles::{self, Named};
 use aster_lab::words::counted;
 use aster_units::Content;
 use serde::Serialize;

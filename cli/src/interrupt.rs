@@ -1,6 +1,6 @@
 //! Ctrl-C during a run: the first one asks the run to end cleanly, the second ends the process.
 
-use crate::failure::Failure;
+use aster_lab::asked::failure::Failure;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use std::sync::Arc;

@@ -2,11 +2,12 @@
 
 use crate::args::LifetimeArgs;
 use crate::console;
-use crate::failure::Failure;
-use crate::files::{beside, create, keep_apart};
 use crate::interrupt::Interrupt;
-use crate::profiles::{self, Named};
 use crate::progress::Progress;
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::files::{create, keep_apart};
+use aster_lab::asked::profiles::{self, Named};
+use aster_lab::figure::beside;
 use aster_lab::lifetime::{self, Age, LifetimeError, Plan, Report};
 use aster_lab::namespace::bytes_to_write;
 use std::fs::File;

@@ -10,8 +10,6 @@ mod debug_console;
 mod demo;
 mod drawn;
 mod estimate;
-mod failure;
-mod files;
 mod image;
 mod interrupt;
 mod lifetime;
@@ -24,21 +22,18 @@ mod progress;
 mod pts;
 mod pty;
 mod reproduce;
-mod room;
 mod run;
 mod serve;
-mod set;
 mod sideband;
 mod torture;
 mod trace;
-mod traces;
 mod units;
 mod waf;
 mod window;
 
 use args::{Cli, Command};
+use aster_lab::asked::failure::{Failure, without_number};
 use clap::{CommandFactory, FromArgMatches};
-use failure::Failure;
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -77,14 +72,17 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if let Failure::Usage(problem) | Failure::Run(problem) = &failure {
-                console::note(&format!("error: {}", failure::without_number(problem)));
-            }
-            if let Failure::InterruptedEarly(what) = &failure {
-                console::note(what);
-            }
-            failure.exit_code()
-        }
+        Err(failure) => ended(&failure),
     }
+}
+
+/// Says why a command failed, and returns its exit status.
+fn ended(failure: &Failure) -> ExitCode {
+    if let Failure::Usage(problem) | Failure::Run(problem) = failure {
+        console::note(&format!("error: {}", without_number(problem)));
+    }
+    if let Failure::InterruptedEarly(what) = failure {
+        console::note(what);
+    }
+    failure.exit_code()
 }

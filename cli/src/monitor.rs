@@ -1,8 +1,8 @@
 //! The operation monitor's modules by name.
 
-use crate::failure::Failure;
 use aster_device::Profile;
-use aster_device::profile::{MappingName, TransportName};
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::monitor::lack_of;
 use aster_observe::monitor::ShippedModule;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -51,20 +51,4 @@ impl ModulesArgs {
         }
         Ok(list.iter().copied().filter(|&module| lack_of(module, profile).is_none()).collect())
     }
-}
-
-/// What a drive of this profile would need for a module and doesn't have.
-fn lack_of(module: ShippedModule, profile: &Profile) -> Option<&'static str> {
-    let (has, lack) = match module {
-        ShippedModule::Temperature => (profile.board.thermal.is_some(), "temperature sensor (board.thermal)"),
-        ShippedModule::Packets => {
-            (profile.host.transport == TransportName::Tlp, "packets (host.transport = \"tlp\")")
-        }
-        ShippedModule::MapCache => {
-            let is_paged = profile.ftl.mapping == MappingName::DemandPaged;
-            (is_paged, "map on flash (ftl.mapping = \"demand-paged\")")
-        }
-        _ => return None,
-    };
-    (!has).then_some(lack)
 }

@@ -3,12 +3,12 @@
 use crate::args::{PtsArgs, WriteCacheArg};
 use crate::console;
 use crate::drawn::Drawn;
-use crate::failure::Failure;
-use crate::files::make_folder;
 use crate::interrupt::Interrupt;
-use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use crate::room::{self, Need};
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::files::make_folder;
+use aster_lab::asked::profiles::{self, Named};
+use aster_lab::asked::room::{self, Need};
 use aster_lab::namespace::bytes_to_write;
 use aster_lab::pts::{self, Plan, Test};
 use std::ops::ControlFlow;

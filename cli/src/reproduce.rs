@@ -3,13 +3,13 @@
 use crate::args::{Experiment, ReproduceArgs};
 use crate::console;
 use crate::drawn::Drawn;
-use crate::failure::Failure;
-use crate::files::make_folder;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::set;
 use aster_device::profile::SHIPPED;
 use aster_lab::area;
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::files::make_folder;
+use aster_lab::asked::set;
 use aster_lab::babol::{self, BabolReport};
 use aster_lab::cosmos;
 use aster_lab::experiment::{Changes, ExperimentError};
@@ -205,15 +205,6 @@ fn draw(args: &ReproduceArgs, figures: impl FnOnce() -> Result<Vec<Drawn>, Failu
     match &args.out {
         Some(folder) => figures()?.iter().try_for_each(|drawn| drawn.write_to(folder)),
         None => Ok(()),
-    }
-}
-
-impl From<ExperimentError> for Failure {
-    fn from(error: ExperimentError) -> Self {
-        match error {
-            ExperimentError::Stopped => Failure::stopped(),
-            error => Failure::run(error),
-        }
     }
 }
 

@@ -3,25 +3,23 @@
 use crate::again::{Again, Compared, build};
 use crate::args::{ExplainArgs, HardwareArg, RunArgs};
 use crate::console;
-use crate::failure::Failure;
-use crate::files::{HAND_WRITTEN_MAX, STANDARD_INPUT, is_standard_input, keep_apart, read_text};
 use crate::image::content_of;
 use crate::interrupt::Interrupt;
-use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use crate::room::{self, Need};
-use crate::traces::{self, Traced};
-use aster_device::profile::MESSAGE_UNIT;
-use aster_device::{ChannelHardware, FreshErrors, Profile};
+use aster_device::{ChannelHardware, Profile};
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::files::{is_standard_input, keep_apart};
+use aster_lab::asked::profiles::{Named, find_or_kept};
+use aster_lab::asked::traces;
+use aster_lab::asked::work::{self as asked, Asked, Printed};
 use aster_lab::explain::{Explanation, Which};
-use aster_lab::namespace::bytes_to_write;
-use aster_lab::own::{self, LostPage, Outcome, OwnWork, Phase, Place, Setup, WorkError};
+use aster_lab::own::{self, Outcome, Phase, Place, Setup, WorkError};
 use aster_lab::provenance::Provenance;
 use aster_lab::report::{DriveReport, RunReport, TaskReport, table};
 use aster_lab::warning::Warning;
-use aster_lab::watch::{Heard, MonitorWatch, SpanReport, Watch, Watchers};
+use aster_lab::watch::{Heard, MonitorWatch, Watch, Watchers};
 use aster_lab::words::counted;
-use aster_workload::{Drive, fio};
+use aster_workload::Drive;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -51,11 +49,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         Some(again) => again.setup()?,
         None => setup(args)?,
     };
-    // Nothing but an FTL on the host makes an NVMe drive of one that takes command frames. A run without one
-    // would leave a new image behind.
-    if setup.profile.target.is_none() && setup.profile.host.front_end == MESSAGE_UNIT {
-        bytes_to_write(&setup.profile, setup.content)?;
-    }
+    asked::check_front_end(&setup)?;
     let hardware = hardware(args.hardware)?;
     let is_file = |path: &&Path| !is_standard_input(path);
     keep_apart(
@@ -78,23 +72,16 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     // Only --json prints the provenance; the checksum of a large image takes a while.
     let place = if args.json { place } else { place.without_provenance() };
     let drive = place.drive();
-    let UserWork { mut work, mut notes, written_bytes } = work(args, again.as_ref(), drive)?;
+    let mut asked = work(args, again.as_ref(), drive)?;
     if let Some(again) = &again {
-        again.check(&work, || Ok(place.state(&setup)?.map(str::to_owned)))?;
-        again.rename(&mut work);
-        notes.extend(again.notes());
+        again.check(&asked.work, || Ok(place.state(&setup)?.map(str::to_owned)))?;
+        again.rename(&mut asked.work);
+        asked.notes.extend(again.notes());
     }
-    let kept = setup.content.unwrap_or(setup.profile.content.into());
-    let need = Need::of(&setup.profile, drive.bytes, setup.precondition_percent, written_bytes);
-    notes.extend(room::check(&need, kept, setup.profile.geometry.page_bytes.into(), args.image.as_deref())?);
-    notes.extend(profiles::doubt(&FreshErrors::of(&setup.profile)?));
-    let said = own::said_before(&setup, &work, drive).map_err(|error| match &args.source.job {
-        Some(path) => Failure::file(path, error),
-        None => Failure::usage(error),
-    })?;
+    let before = asked::before(&setup, &asked, drive, args.image.as_deref())?;
     let watchers = Watchers::new(&watch(args, &setup.profile, which)?)?;
 
-    notes.iter().chain(&said).for_each(|note| console::note(&note.message));
+    before.notes.iter().chain(&before.said).for_each(|note| console::note(&note.message));
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
     let mut at = if setup.precondition_percent.is_some() { Phase::Before } else { Phase::Work };
@@ -103,7 +90,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         Some(0) => &["precondition: fill"],
         Some(_) => &["precondition: fill", "precondition: overwrite"],
     });
-    let outcome = own::run(&setup, hardware, work, place, watchers, &mut |phase, share| {
+    let outcome = own::run(&setup, hardware, asked.work, place, watchers, &mut |phase, share| {
         if phase == Phase::Work && at == Phase::Before {
             at = phase;
             progress.begin("run");
@@ -130,18 +117,16 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     let problems: Vec<Failure> = problems.into_iter().map(|problem| of_problem(args, problem)).collect();
     let compared = match &again {
         Some(again) if !report.interrupted && report.error.is_none() => {
-            Some(again.compare(&JsonReport { run: &report, first_lost_page: lost, spans: None })?)
+            Some(again.compare(&Printed { run: &report, first_lost_page: lost, spans: None })?)
         }
         _ => None,
     };
     // One list for the terminal and for programs: warnings from before the run come first.
-    let behind = report.warnings.split_off(said.len());
-    report.warnings.splice(0..0, notes);
-    report.warnings.extend(behind.iter().cloned());
+    let behind = before.put_into(&mut report);
     report.warnings.extend(compared.as_ref().and_then(Compared::warning));
 
     let printed = match which {
-        None => print(args, &JsonReport { run: &report, first_lost_page: lost, spans: heard.spans.as_ref() }),
+        None => print(args, &Printed { run: &report, first_lost_page: lost, spans: heard.spans.as_ref() }),
         Some(which) => tell(args, &heard, &report, which),
     };
     for warning in &behind {
@@ -202,8 +187,7 @@ fn of_problem(args: &RunArgs, problem: WorkError) -> Failure {
 
 /// The run's setup from the command line.
 fn setup(args: &RunArgs) -> Result<Setup, Failure> {
-    let Named { name, profile } =
-        profiles::find_or_kept(args.profile.as_deref(), args.image.as_deref(), &args.set)?;
+    let Named { name, profile } = find_or_kept(args.profile.as_deref(), args.image.as_deref(), &args.set)?;
     let content = match (args.content, &args.profile, &args.image) {
         (None, None, Some(image)) => Some(content_of(image)?),
         (content, ..) => content.map(Into::into),
@@ -234,12 +218,13 @@ fn watch(args: &RunArgs, profile: &Profile, which: Option<Which>) -> Result<Watc
         spans: args.spans,
         explain: which,
         part: args.window.part(),
+        ..Watch::default()
     })
 }
 
 /// Prints an explanation.
 fn tell(args: &RunArgs, heard: &Heard, report: &RunReport, which: Which) -> Result<(), Failure> {
-    match (&heard.explanation, which) {
+    match (heard.explanations.first(), which) {
         (Some(explanation), _) if args.json => console::json(&JsonExplanation {
             explanation,
             interrupted: report.interrupted,
@@ -248,7 +233,9 @@ fn tell(args: &RunArgs, heard: &Heard, report: &RunReport, which: Which) -> Resu
             provenance: report.provenance.as_ref(),
         }),
         (Some(explanation), _) => console::print(&explanation.table()),
-        (None, Which::Slowest) if args.window.from.is_some() || args.window.until.is_some() => {
+        (None, Which::Slowest | Which::SlowestOf(_))
+            if args.window.from.is_some() || args.window.until.is_some() =>
+        {
             let ends = [("--from", args.window.from), ("--until", args.window.until)];
             let ends = ends.into_iter().filter_map(|(name, at)| Some(format!("{name} {}", at?)));
             let ends = ends.collect::<Vec<_>>().join(" ");
@@ -256,7 +243,7 @@ fn tell(args: &RunArgs, heard: &Heard, report: &RunReport, which: Which) -> Resu
                 "there is nothing to explain: no command of the work began within {ends} and ended"
             )))
         }
-        (None, Which::Slowest) => {
+        (None, Which::Slowest | Which::SlowestOf(_)) => {
             Err(Failure::run("there is nothing to explain: no command of the work has ended"))
         }
         (None, Which::Number(n)) => {
@@ -278,17 +265,6 @@ fn hardware(name: HardwareArg) -> Result<ChannelHardware, Failure> {
              (`make run` sees to both)",
         )),
     }
-}
-
-/// What `--json` prints.
-#[derive(Serialize)]
-struct JsonReport<'a> {
-    #[serde(flatten)]
-    run: &'a RunReport,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first_lost_page: Option<LostPage>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    spans: Option<&'a SpanReport>,
 }
 
 /// What `aster explain --json` prints.
@@ -355,7 +331,7 @@ fn switches(drive: &DriveReport) -> Option<String> {
     Some(format!("The firmware's tasks were resumed on their stacks {}.", counted(switches, "time")))
 }
 
-fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
+fn print(args: &RunArgs, printed: &Printed) -> Result<(), Failure> {
     if args.json {
         return console::json(printed).inspect_err(|failure| {
             // After a failure such as a full disk, print the figures that are there: they took time to
@@ -365,7 +341,7 @@ fn print(args: &RunArgs, printed: &JsonReport) -> Result<(), Failure> {
             }
         });
     }
-    let JsonReport { run: report, spans, .. } = printed;
+    let Printed { run: report, spans, .. } = printed;
     console::print(&table(std::slice::from_ref(*report)))?;
     let checked: u64 = report.tasks.iter().map(|task| task.checked_blocks).sum();
     if report.went_in_time() {
@@ -421,40 +397,13 @@ pub(crate) fn verdict<'a>(reports: impl IntoIterator<Item = &'a RunReport> + Clo
     Err(Failure::run(told))
 }
 
-/// The work that the user named.
-struct UserWork {
-    work: OwnWork,
-    /// Notes about it.
-    notes: Vec<Warning>,
-    /// Bytes that it writes, as far as known.
-    written_bytes: u64,
-}
-
-fn work(args: &RunArgs, again: Option<&Again>, drive: Drive) -> Result<UserWork, Failure> {
+fn work(args: &RunArgs, again: Option<&Again>, drive: Drive) -> Result<Asked, Failure> {
     match (&args.source.job, &args.source.trace) {
         (Some(path), _) => match again.and_then(Again::job_text) {
-            Some(text) => jobs(path, text, args, drive),
-            None => {
-                let text = read_text(path, HAND_WRITTEN_MAX, "a job file")?;
-                // From here on, and in the report, the text has what the variables are now.
-                let text = fio::expanded(&text, |name| std::env::var(name).ok());
-                jobs(path, &text, args, drive)
-            }
+            Some(text) => asked::job_text(path, text, args.verify, args.seed, drive),
+            None => asked::job_file(path, args.verify, args.seed, drive),
         },
-        (None, Some(path)) => {
-            let Traced { work, notes, written_bytes } = traces::work(path, &args.replay, args.verify, drive)?;
-            Ok(UserWork { work, notes, written_bytes })
-        }
+        (None, Some(path)) => traces::read(path, &args.replay.replay(), args.verify, drive),
         (None, None) => Err(Failure::usage("name a job file with --job or a trace with --trace")),
     }
-}
-
-fn jobs(path: &Path, text: &str, args: &RunArgs, drive: Drive) -> Result<UserWork, Failure> {
-    let path = if is_standard_input(path) { Path::new(STANDARD_INPUT) } else { path };
-    let work = OwnWork::jobs(&path.display().to_string(), text, args.verify);
-    let work = work.map_err(|error| Failure::file(path, error))?;
-    own::check_fit(text, drive, args.seed).map_err(|wrong| Failure::file(path, wrong))?;
-    let written_bytes =
-        own::written_bytes(work.as_jobs(), drive, args.seed).map_err(|error| Failure::file(path, error))?;
-    Ok(UserWork { work, notes: Vec::new(), written_bytes })
 }

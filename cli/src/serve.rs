@@ -3,15 +3,15 @@
 use crate::args::ServeArgs;
 use crate::console;
 use crate::debug_console::DebugConsole;
-use crate::failure::Failure;
-use crate::files::keep_apart;
 use crate::interrupt::Interrupt;
-use crate::profiles::{self, Named};
 use crate::sideband::{SideBand, Wanted};
 use aster_device::profile::{MESSAGE_UNIT, NO_TARGET, Profile, TargetProfile};
 use aster_device::{Backlog, Device, FreshErrors, Media, Pieces};
 use aster_events::Recorder;
 use aster_image::open_image_live;
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::files::keep_apart;
+use aster_lab::asked::profiles::{self, Named};
 use aster_lab::report::rate_text;
 use aster_lab::words::counted;
 use aster_run_live::{Lateness, ServeError, Server, Status};

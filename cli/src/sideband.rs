@@ -1,10 +1,10 @@
 //! Where the operation monitor's samples go while a drive is served: a serial side band (C46), and
 //! Prometheus.
 
-use crate::failure::Failure;
 use crate::pty::Pty;
 use aster_device::{Device, StatisticsLog};
 use aster_events::Recorder;
+use aster_lab::asked::failure::Failure;
 use aster_lab::watch::{insert, object};
 use aster_observe::monitor::{EntryKind, OperationMonitor, Sample, ShippedModule, TableEntry};
 use aster_run_live::Status;

@@ -4,15 +4,16 @@ mod children;
 
 use crate::args::TortureArgs;
 use crate::console;
-use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use crate::units::capacity;
 use aster_device::Pieces;
 use aster_device::profile::RaidName;
+use aster_lab::asked::drives::boot_new;
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::profiles::{self, Named};
 use aster_lab::namespace::bytes_to_write;
 use aster_lab::torture::{self, Case, DEPTH, Here, Moment, Plan, Report, WINDOW_BYTES};
+use aster_lab::words::capacity;
 use aster_lab::words::counted;
 use aster_targets::with_ours;
 use children::Children;
@@ -77,7 +78,8 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
 
     let interrupt = Interrupt::listen()?;
     // Nor is a profile whose new drive doesn't come up, for example for lack of good blocks.
-    profiles::boot_new(&args.profile, &plan.name, &profile, content, &interrupt)?;
+    let goes_on = &mut || !interrupt.asked();
+    boot_new(&args.profile, &plan.name, &profile, content, goes_on)?;
     let began = Instant::now();
     let limit = args.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
     let mut progress = Progress::new();

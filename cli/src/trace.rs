@@ -2,17 +2,17 @@
 
 use crate::args::{TraceCommand, TraceInfoArgs, TraceOutArgs, TraceReadArgs, TraceScaleArgs};
 use crate::console;
-use crate::failure::Failure;
-use crate::files::{STANDARD_INPUT, create, is_standard_input, keep_apart};
 use crate::interrupt::Interrupt;
-use crate::profiles::{self, Named};
 use crate::progress::Progress;
-use crate::traces::open;
-use crate::units::capacity;
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::files::{STANDARD_INPUT, create, is_standard_input, keep_apart};
+use aster_lab::asked::profiles::{self, Named};
+use aster_lab::asked::traces::open;
 use aster_lab::namespace::bytes_to_write;
 use aster_lab::traces::{
     self, Change, Changed, Scale, Slice, Stretch, ToolError, TraceFile, UNCHANGED, WrittenAs,
 };
+use aster_lab::words::capacity;
 use aster_lab::words::counted;
 use flate2::Compression;
 use flate2::write::GzEncoder;

@@ -3,10 +3,10 @@
 use crate::args::WafArgs;
 use crate::console;
 use crate::drawn::Drawn;
-use crate::failure::Failure;
-use crate::files::make_folder;
-use crate::profiles::{self, Named};
 use crate::reproduce::followed;
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::files::make_folder;
+use aster_lab::asked::profiles::{self, Named};
 use aster_lab::waf::{self, Plan};
 
 /// Measures write amplification, and prints it beside the results of a bare simulation and of theory.

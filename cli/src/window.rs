@@ -1,6 +1,6 @@
 //! The part of a run that goes into `--events`, `--perfetto` and explanations.
 
-use crate::failure::Failure;
+use aster_lab::asked::failure::Failure;
 use aster_lab::watch::WindowOptions;
 use aster_units::Duration;
 use clap::Args;

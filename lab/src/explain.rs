@@ -24,6 +24,8 @@ use std::fmt::Write;
 pub enum Which {
     /// The one that took longest; of equals the first.
     Slowest,
+    /// So many that took longest; of equals the first.
+    SlowestOf(usize),
     /// The n-th of the work, from 1, in the order in which the front end fetched them.
     Number(u64),
 }
@@ -64,7 +66,8 @@ pub struct Collector {
     within: Option<(Instant, Instant)>,
     histories: Histories,
     open: BTreeMap<u64, Kept>,
-    found: Option<(u64, CommandSpan, Kept)>,
+    /// The longest first.
+    found: Vec<(u64, CommandSpan, Kept)>,
 }
 
 impl Collector {
@@ -77,7 +80,7 @@ impl Collector {
             within: None,
             histories: Histories::default(),
             open: BTreeMap::new(),
-            found: None,
+            found: Vec::new(),
         }
     }
 
@@ -99,24 +102,33 @@ impl Collector {
         }
         if let Activity::Command(span) = piece.activity {
             let kept = self.open.remove(&number).unwrap_or_default();
-            let (began, by_number) = (span.ends().0, self.which != Which::Slowest);
+            let began = span.ends().0;
+            let (by_number, most) = match self.which {
+                Which::Number(_) => (true, 1),
+                Which::Slowest => (false, 1),
+                Which::SlowestOf(most) => (false, most),
+            };
             if !by_number && self.within.is_some_and(|(first, end)| began < first || began >= end) {
                 return;
             }
-            let longer = |best: &CommandSpan| span.total() > best.total();
-            if self.found.as_ref().is_none_or(|(_, best, _)| longer(best)) {
-                self.found = Some((number, span, kept));
+            // Behind those that took as long.
+            let place = self.found.partition_point(|(_, other, _)| other.total() >= span.total());
+            if place < most {
+                self.found.insert(place, (number, span, kept));
+                self.found.truncate(most);
             }
             return;
         }
         self.open.entry(number).or_default().hear(piece, &self.histories);
     }
 
-    /// The explanation; `None` when no such command has ended. `on_host` tells that a target serves the
-    /// commands, and so the host's software.
-    pub fn explanation(&self, geometry: &Geometry, on_host: bool) -> Option<Explanation> {
-        let (number, span, kept) = self.found.as_ref()?;
-        Some(Explanation::of(*number, self.work_began, span, kept, (geometry, on_host)))
+    /// The explanations, the slowest command first; none when no such command has ended. `on_host` tells that
+    /// a target serves the commands, and so the host's software.
+    pub fn explanations(&self, geometry: &Geometry, on_host: bool) -> Vec<Explanation> {
+        let explain = |(number, span, kept): &(u64, CommandSpan, Kept)| {
+            Explanation::of(*number, self.work_began, span, kept, (geometry, on_host))
+        };
+        self.found.iter().map(explain).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod area;
+pub mod asked;
 pub mod audit;
 pub mod babol;
 pub mod channel;

@@ -24,7 +24,7 @@ pub(crate) use lifetime::LifetimeArgs;
 pub(crate) use open_channel::{OpenChannelArgs, VectorCommand};
 pub(crate) use profiles::{CheckArgs, ProfilesArgs};
 pub(crate) use pts::{PtsArgs, WriteCacheArg};
-pub(crate) use replay::{FormatArg, LoopArg, ReplayArgs};
+pub(crate) use replay::{FormatArg, ReplayArgs};
 pub(crate) use reproduce::{Experiment, ReproduceArgs};
 pub(crate) use run::{ExplainArgs, HardwareArg, RunArgs};
 pub(crate) use serve::ServeArgs;

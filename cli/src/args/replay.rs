@@ -1,7 +1,8 @@
 //! How a trace is replayed.
 
+use aster_lab::asked::traces::{Replay, WhenFull, times};
 use aster_lab::traces::Placing;
-use aster_workload::trace::{Columns, Format, SPEED_RECORDED, Times};
+use aster_workload::trace::{Columns, Format, Times};
 use clap::{Args, ValueEnum};
 
 /// Most requests of a trace in flight.
@@ -66,9 +67,21 @@ pub(crate) enum FormatArg {
 }
 
 impl ReplayArgs {
-    /// How the trace is written, if the user has said so.
-    pub(crate) fn format(&self) -> Option<Format> {
-        self.trace_columns.map(Format::Columns).or(self.trace_format.map(Format::from))
+    /// How the trace is replayed.
+    pub(crate) fn replay(&self) -> Replay {
+        Replay {
+            format: self.trace_columns.map(Format::Columns).or(self.trace_format.map(Format::from)),
+            devices: self.trace_device.clone(),
+            placing: self.trace_place.into(),
+            when_full: self.trace_loop.map(|kind| match kind {
+                LoopArg::Open => WhenFull::Late,
+                LoopArg::Closed => WhenFull::KeepGaps,
+            }),
+            times: self.trace_speed,
+            wrap: self.trace_wrap,
+            round: self.trace_round,
+            queue_depth: self.queue_depth,
+        }
     }
 }
 
@@ -112,37 +125,4 @@ pub(crate) enum LoopArg {
     /// The time between requests is kept: it goes its recorded gap after the completion that made room, all
     /// others later
     Closed,
-}
-
-/// Takes `--trace-speed` apart.
-fn times(text: &str) -> Result<Times, String> {
-    match text {
-        "recorded" => Ok(Times::Recorded { speed: SPEED_RECORDED }),
-        "fastest" => Ok(Times::AsFastAsPossible),
-        _ => match text.parse::<f64>() {
-            Ok(factor) if (0.001..=1_000.0).contains(&factor) => {
-                Ok(Times::Recorded { speed: (f64::from(SPEED_RECORDED) * factor).round() as u32 })
-            }
-            _ => {
-                Err("expected recorded, fastest, or a factor from 0.001 to 1000 (2 is twice as fast)".into())
-            }
-        },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_speed_is_a_name_or_a_factor() {
-        assert_eq!(times("recorded"), Ok(Times::Recorded { speed: 1_000 }));
-        assert_eq!(times("fastest"), Ok(Times::AsFastAsPossible));
-        assert_eq!(times("2"), Ok(Times::Recorded { speed: 2_000 }));
-        assert_eq!(times("0.5"), Ok(Times::Recorded { speed: 500 }));
-        assert_eq!(times("3"), Ok(Times::Recorded { speed: 3_000 }));
-        for refused in ["0", "-1", "NaN", "inf", "1e9", "1e-9", "", "quick"] {
-            assert!(times(refused).is_err(), "{refused}");
-        }
-    }
 }

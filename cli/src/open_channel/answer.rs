@@ -1,8 +1,8 @@
 //! What a drive answers, for people and programs.
 
 use crate::console;
-use crate::failure::Failure;
 use aster_driver::DriverError;
+use aster_lab::asked::failure::Failure;
 use aster_lab::words::counted;
 use aster_openchannel::{BlockFlags, FieldBits, Format, Identity12, Place, Status, VectorError, meaning};
 use aster_units::Geometry;

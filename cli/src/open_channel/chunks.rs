@@ -2,7 +2,7 @@
 
 use super::answer::chunk_text;
 use crate::console;
-use crate::failure::Failure;
+use aster_lab::asked::failure::Failure;
 use aster_lab::words::counted;
 use aster_openchannel::{ChunkDescriptor, ChunkFlags, Geometry20, Place};
 use serde::Serialize;

@@ -6,11 +6,8 @@ mod chunks;
 
 use crate::args::{OpenChannelArgs, VectorCommand};
 use crate::console;
-use crate::failure::Failure;
-use crate::files::{is_standard_input, keep_apart};
 use crate::image::content_of;
 use crate::interrupt::Interrupt;
-use crate::profiles::{self, Named};
 use address::{Addresses, Unit};
 use answer::{Done, Identified, Sector, Table, Vector, refused_by};
 use aster_device::Media;
@@ -18,6 +15,9 @@ use aster_device::profile::{OPEN_CHANNEL_12, OPEN_CHANNEL_20, Profile, TargetPro
 use aster_driver::{Config, QueueId};
 use aster_events::Recorder;
 use aster_image::{ImageError, keep_profile, open_image};
+use aster_lab::asked::failure::Failure;
+use aster_lab::asked::files::{is_standard_input, keep_apart};
+use aster_lab::asked::profiles::{self, Named};
 use aster_lab::words::counted;
 use aster_openchannel::{BlockFlags, Drive, Format, Identity, METADATA_BYTES, Moved, Place};
 use aster_run_virtual::{Machine, RunError, VirtualBar};

@@ -2,8 +2,8 @@
 //! then is reported and reduced like any other failure.
 
 use crate::console;
-use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use aster_lab::asked::failure::Failure;
 use aster_lab::torture::{Broken, Case, End, Lives, Seen};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read};

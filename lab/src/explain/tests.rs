@@ -59,7 +59,7 @@ fn explanation(which: Which, mut events: Vec<(u64, Event)>) -> Option<Explanatio
         lives.event(us(*at), event);
     }
     drop(lives);
-    collector.explanation(&SHAPE, false)
+    collector.explanations(&SHAPE, false).into_iter().next()
 }
 
 #[test]
@@ -135,6 +135,21 @@ fn the_slowest_command_is_found_and_others_by_number() {
 }
 
 #[test]
+fn several_of_the_slowest_come_in_order_and_of_equals_the_first() {
+    let events = [read(0, 50, 0), read(10, 90, 1), read(500, 90, 0), read(700, 60, 1)].concat();
+    let mut collector = Collector::new(Which::SlowestOf(3));
+    let mut events: Vec<(u64, Event)> = events;
+    events.sort_by_key(|(at, _)| *at);
+    collector.begin(0, us(0), None);
+    let mut lives = Lives::new(SHAPE, 4, |piece: &Piece| collector.hear(piece));
+    events.iter().for_each(|(at, event)| lives.event(us(*at), event));
+    drop(lives);
+    let found = collector.explanations(&SHAPE, false);
+    let found: Vec<_> = found.iter().map(|of| (of.command, of.total_us)).collect();
+    assert_eq!(found, [(2, 119.0), (3, 119.0), (4, 89.0)]);
+}
+
+#[test]
 fn what_came_before_the_work_is_not_looked_at() {
     let mut collector = Collector::new(Which::Slowest);
     let mut events = [read(0, 500, 0), read(700, 50, 1)].concat();
@@ -143,7 +158,7 @@ fn what_came_before_the_work_is_not_looked_at() {
     let mut lives = Lives::new(SHAPE, 4, |piece: &Piece| collector.hear(piece));
     events.iter().for_each(|(at, event)| lives.event(us(*at), event));
     drop(lives);
-    let found = collector.explanation(&SHAPE, false).unwrap();
+    let found = collector.explanations(&SHAPE, false).remove(0);
     assert_eq!((found.command, found.total_us), (1, 79.0));
     assert_eq!((found.began_us, found.began_since_power_on_us), (100.0, 700.0));
     let said = "it began 100.000 µs after the work, 700.000 µs after power-on\n";

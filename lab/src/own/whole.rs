@@ -1,7 +1,7 @@
 //! Everything that `aster run` does, as one call: image, listeners, work, report.
 
 use super::origin::provenance_of;
-use super::{Moment, OwnWork, Setup, WorkError, run_as_far_as_it_goes};
+use super::{Moment, OwnWork, Setup, WorkError, queues, run_as_far_as_it_goes};
 use crate::provenance::{ImageRecord, absolute, hex};
 use crate::report::RunReport;
 use crate::warning::Warning;
@@ -9,7 +9,7 @@ use crate::watch::{Heard, Watchers};
 use aster_device::{Device, Media, Pieces};
 use aster_image::{image_state, keep_profile, open_image};
 use aster_targets::with_ours;
-use aster_workload::Drive;
+use aster_workload::{Drive, Job};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -168,6 +168,7 @@ pub fn run(
         true => Some(provenance_of(setup, &pieces, &work, place.record(setup)?)),
         false => None,
     };
+    let jobs = jobs_of_queues(setup, &work);
     let media = place.media(setup)?;
     let recorder = watchers.recorder().clone();
     let (mut recovery, phase, progress) = (None, Cell::new(Phase::Before), RefCell::new(progress));
@@ -195,11 +196,14 @@ pub fn run(
         },
     )?;
     let first_lost_page = LostPage::first_of(machine.device());
-    let (heard, behind) = watchers.finish(machine, |machine| match has_image {
+    let (mut heard, behind) = watchers.finish(machine, |machine| match has_image {
         true => machine.shut_down().map(drop).map_err(WorkError::from),
         // The drive won't be used again, so it needs no shutdown.
         false => Ok(()),
     });
+    if let Some(commands) = &mut heard.commands {
+        commands.jobs = jobs;
+    }
     report.provenance = provenance;
     let recovery = recovery.map(|words| Warning::new("recovered", words));
     report.warnings.splice(0..0, recovery);
@@ -213,6 +217,26 @@ pub fn run(
         Warning::new(code, error.to_string())
     }));
     Ok(Outcome { report, heard, problems, first_lost_page })
+}
+
+/// The name of the job that each submission queue belongs to; `None` for a queue of several. The runner deals
+/// its tasks out to the queues in turn.
+fn jobs_of_queues(setup: &Setup, work: &OwnWork) -> Vec<(u16, Option<String>)> {
+    let names: Vec<&str> = match work {
+        OwnWork::Jobs { jobs, .. } => {
+            let copies = |job: &Job| 0..job.copies.max(1);
+            jobs.iter().flat_map(|job| copies(job).map(|_| job.name.as_str())).collect()
+        }
+        OwnWork::Trace { file, .. } => vec![file.name()],
+    };
+    let pairs = usize::from(queues(setup, work).pairs.max(1));
+    let of_queue = |queue: usize| {
+        let mut all: Vec<_> = names.iter().skip(queue).step_by(pairs).collect();
+        all.dedup();
+        let only = if let [only] = all[..] { Some((*only).to_owned()) } else { None };
+        (queue as u16 + 1, only)
+    };
+    (0..pairs.min(names.len())).map(of_queue).collect()
 }
 
 #[cfg(test)]
@@ -239,6 +263,42 @@ mod tests {
         assert_eq!(whole.total.all.as_ref().unwrap().requests, 4000);
         assert!(stopped.total.all.unwrap().requests < 4000);
         assert_eq!(whole.provenance.unwrap().own_pieces, ["arbiter"]);
+    }
+
+    #[test]
+    fn each_command_of_the_work_has_a_row_and_its_job() {
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        let setup = Setup {
+            content: Some(Content::Fingerprint),
+            precondition_percent: Some(0),
+            ..Setup::new("rows", profile)
+        };
+        let text = "[a]\nrw=randread\nbs=4k\nloops=9\n\
+                    [b]\nrw=randwrite\nbs=8k\nnumber_ios=500\nfsync=100\n";
+        let work = OwnWork::jobs("j", text, false).unwrap();
+        let place = Place::new(&setup, None).unwrap();
+        let watchers = Watchers::new(&Watch { commands: true, ..Watch::default() }).unwrap();
+        let outcome = run(&setup, Pieces::default(), work, place, watchers, &mut |_, _| true).unwrap();
+        let (report, table) = (outcome.report, outcome.heard.commands.unwrap());
+        assert_eq!(table.parts[0].number.len(), crate::watch::PART_ROWS);
+        assert_eq!(table.parts.len(), 2, "the rest is in a part of its own");
+        let jobs: Vec<_> = table.jobs.iter().map(|(queue, job)| (*queue, job.as_deref())).collect();
+        assert_eq!(jobs, [(1, Some("a")), (2, Some("b"))]);
+        let mut numbers: Vec<u64> = table.parts.iter().flat_map(|part| part.number.clone()).collect();
+        numbers.sort_unstable();
+        let requests: u64 = report.total.kinds.iter().map(|kind| kind.requests).sum();
+        assert_eq!(numbers, (1..=requests).collect::<Vec<_>>(), "one row for each, flushes as well");
+        for part in &table.parts {
+            for row in 0..part.number.len() {
+                let (queue, opcode, bytes) = (part.queue[row], part.opcode[row], part.bytes[row]);
+                match queue {
+                    1 => assert_eq!((opcode, bytes), (2, 4096)),
+                    _ => assert!(opcode == 0 || (opcode == 1 && bytes == 8192), "{opcode} {bytes}"),
+                }
+                let (submit, complete) = (part.submit_us[row], part.complete_us[row]);
+                assert!(0.0 <= submit && submit < complete && part.status[row] == 0);
+            }
+        }
     }
 
     #[test]

@@ -133,17 +133,17 @@ impl Followers {
         }
     }
 
-    /// The work has ended: completes the files, and explains the command.
+    /// The work has ended: completes the files, and explains the commands.
     ///
     /// # Errors
-    /// Returned beside the explanation: why the file could not be written.
-    pub fn finish(&self, machine: &Machine) -> (Option<Explanation>, Result<(), WatchError>) {
+    /// Returned beside the explanations: why the file could not be written.
+    pub fn finish(&self, machine: &Machine) -> (Vec<Explanation>, Result<(), WatchError>) {
         self.at_work.set(None);
         let device = machine.device();
         let explain = |collector: &Rc<RefCell<Collector>>| {
-            collector.borrow().explanation(device.geometry(), device.below().is_some())
+            collector.borrow().explanations(device.geometry(), device.below().is_some())
         };
-        (self.collector.as_ref().and_then(explain), self.finish_trace())
+        (self.collector.as_ref().map_or_else(Vec::new, explain), self.finish_trace())
     }
 
     fn finish_trace(&self) -> Result<(), WatchError> {

@@ -1,6 +1,7 @@
 //! Listeners to a run: waveforms, events, the trace for Perfetto, the operation monitor, spans, the history
 //! of one command.
 
+mod commands;
 mod error;
 mod events;
 mod follow;
@@ -12,14 +13,15 @@ mod watchers;
 mod wave;
 mod window;
 
+pub use commands::{CommandRows, CommandTable, PART_ROWS};
 pub use error::WatchError;
 pub use events::EventFile;
 pub use follow::Followers;
-pub use monitor::{MonitorFile, insert, object};
+pub use monitor::{MonitorFile, SampleTable, insert, object};
 pub(crate) use spans::SLOTS;
 #[cfg(test)]
 pub(crate) use spans::add_lives;
 pub use spans::{SpanReport, SpanSink, add};
-pub use watchers::{Heard, MonitorWatch, Watch, Watchers};
+pub use watchers::{Heard, MonitorWatch, SampleWatch, Watch, Watchers};
 pub use wave::{Tell, WaveFile};
 pub use window::{WindowOptions, WorkWindow};

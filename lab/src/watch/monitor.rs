@@ -134,13 +134,44 @@ impl EventSink for Until {
     }
 }
 
+/// A monitor that listens to a machine.
+struct Monitoring {
+    modules: Vec<ShippedModule>,
+    each_way: bool,
+    monitor: Rc<RefCell<Option<Box<dyn Finish>>>>,
+}
+
+impl Monitoring {
+    fn new(modules: &[ShippedModule], each_way: bool) -> Self {
+        Monitoring { modules: modules.to_vec(), each_way, monitor: Rc::default() }
+    }
+
+    /// Listens to `machine` from now on, beside existing listeners, and passes each sample to `each`.
+    fn attach(
+        &self,
+        machine: &Machine,
+        interval: Duration,
+        each: impl FnMut(&[TableEntry], Sample<'_>) + 'static,
+    ) {
+        let mut monitor = OperationMonitor::new(interval, machine.now(), each);
+        insert(&mut monitor, machine.now(), &self.modules, machine.device(), self.each_way);
+        *self.monitor.borrow_mut() = Some(Box::new(monitor));
+        machine.device().listen(Until(Rc::clone(&self.monitor)));
+    }
+
+    /// The work has ended.
+    fn finish(&self, machine: &Machine) {
+        if let Some(mut monitor) = self.monitor.borrow_mut().take() {
+            monitor.finish(machine.now());
+        }
+    }
+}
+
 /// The file of the operation monitor.
 pub struct MonitorFile {
     path: PathBuf,
     output: Rc<RefCell<Output<BufWriter<File>>>>,
-    monitor: Rc<RefCell<Option<Box<dyn Finish>>>>,
-    modules: Vec<ShippedModule>,
-    each_way: bool,
+    monitoring: Monitoring,
 }
 
 impl MonitorFile {
@@ -152,25 +183,16 @@ impl MonitorFile {
         let is_csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
         let format = if is_csv { Format::Csv } else { Format::JsonLines };
         let output = Rc::new(RefCell::new(Output::new(create(path)?, format)));
-        Ok(MonitorFile {
-            path: path.to_owned(),
-            output,
-            monitor: Rc::default(),
-            modules: modules.to_vec(),
-            each_way,
-        })
+        Ok(MonitorFile { path: path.to_owned(), output, monitoring: Monitoring::new(modules, each_way) })
     }
 
     /// Listens to `machine` from now on, beside existing listeners.
     pub fn attach(&self, machine: &Machine, interval: Duration) {
         let output = Rc::clone(&self.output);
+        self.output.borrow_mut().begin = machine.now();
         let each =
             move |entries: &[TableEntry], sample: Sample<'_>| output.borrow_mut().sample(entries, sample);
-        self.output.borrow_mut().begin = machine.now();
-        let mut monitor = OperationMonitor::new(interval, machine.now(), each);
-        insert(&mut monitor, machine.now(), &self.modules, machine.device(), self.each_way);
-        *self.monitor.borrow_mut() = Some(Box::new(monitor));
-        machine.device().listen(Until(Rc::clone(&self.monitor)));
+        self.monitoring.attach(machine, interval, each);
     }
 
     /// The work has ended: writes the rest.
@@ -178,11 +200,59 @@ impl MonitorFile {
     /// # Errors
     /// The first error since the file was made.
     pub fn finish(self, machine: &Machine) -> Result<(), WatchError> {
-        if let Some(mut monitor) = self.monitor.borrow_mut().take() {
-            monitor.finish(machine.now());
-        }
+        self.monitoring.finish(machine);
         let ended = self.output.borrow_mut().end();
         ended.map_err(|error| WatchError::write(&self.path, error))
+    }
+}
+
+/// The operation monitor's samples in memory: columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SampleTable {
+    /// When a sample begins, in microseconds from the beginning of the work.
+    pub from_us: Vec<f64>,
+    /// When it ends.
+    pub until_us: Vec<f64>,
+    /// The entries' names, with their values; NaN where an entry has none.
+    pub entries: Vec<(String, Vec<f64>)>,
+}
+
+impl SampleTable {
+    fn push(&mut self, begin: Instant, entries: &[TableEntry], sample: Sample<'_>) {
+        if self.entries.is_empty() {
+            self.entries = entries.iter().map(|entry| (entry.name.clone(), Vec::new())).collect();
+        }
+        self.from_us.push(sample.from.since(begin).as_micros_f64());
+        self.until_us.push(sample.until.since(begin).as_micros_f64());
+        for ((_, column), value) in self.entries.iter_mut().zip(sample.values) {
+            column.push(*value);
+        }
+    }
+}
+
+/// Keeps the operation monitor's samples in memory.
+pub(super) struct MonitorSamples {
+    table: Rc<RefCell<SampleTable>>,
+    monitoring: Monitoring,
+}
+
+impl MonitorSamples {
+    pub(super) fn new(modules: &[ShippedModule], each_way: bool) -> Self {
+        MonitorSamples { table: Rc::default(), monitoring: Monitoring::new(modules, each_way) }
+    }
+
+    /// Listens to `machine` from now on, beside existing listeners.
+    pub(super) fn attach(&self, machine: &Machine, interval: Duration) {
+        let (table, begin) = (Rc::clone(&self.table), machine.now());
+        self.monitoring.attach(machine, interval, move |entries, sample| {
+            table.borrow_mut().push(begin, entries, sample);
+        });
+    }
+
+    /// The work has ended.
+    pub(super) fn finish(self, machine: &Machine) -> SampleTable {
+        self.monitoring.finish(machine);
+        self.table.take()
     }
 }
 

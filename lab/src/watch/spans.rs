@@ -122,7 +122,7 @@ pub fn add(machine: &Machine, sink: Tee) {
 }
 
 /// Adds `sink` to the listeners of what serves the host's commands: the drive, or its target.
-fn add_to_commands(machine: &Machine, sink: &Rc<RefCell<impl EventSink + 'static>>) {
+pub(super) fn add_to_commands(machine: &Machine, sink: &Rc<RefCell<impl EventSink + 'static>>) {
     Tee::add(machine.device().command_recorder(), Rc::clone(sink));
 }
 

@@ -1,9 +1,10 @@
 //! All listeners of one run.
 
+use super::commands::{CommandSink, CommandTable};
 use super::error::WatchError;
 use super::events::EventFile;
 use super::follow::Followers;
-use super::monitor::MonitorFile;
+use super::monitor::{MonitorFile, MonitorSamples, SampleTable};
 use super::spans::{SpanReport, SpanSink};
 use super::wave::WaveFile;
 use super::window::{WindowOptions, WorkWindow};
@@ -28,6 +29,10 @@ pub struct Watch {
     pub perfetto: Option<PathBuf>,
     /// The operation monitor's samples of the work.
     pub monitor: Option<MonitorWatch>,
+    /// The same in memory.
+    pub samples: Option<SampleWatch>,
+    /// The work's commands as a table in memory.
+    pub commands: bool,
     /// Where the work's commands spent their time.
     pub spans: bool,
     /// The history of one command.
@@ -49,12 +54,25 @@ pub struct MonitorWatch {
     pub interval: Duration,
 }
 
+/// The operation monitor's samples in memory.
+#[derive(Clone, Debug)]
+pub struct SampleWatch {
+    /// The modules that sample, in their order.
+    pub modules: Vec<ShippedModule>,
+    /// An entry for each way, too.
+    pub each_way: bool,
+    /// Simulated time from sample to sample.
+    pub interval: Duration,
+}
+
 /// All listeners of one run. Their files are created with it.
 pub struct Watchers {
     wave: Option<WaveFile>,
     events: Option<EventFile>,
     spans: Option<SpanSink>,
     monitor: Option<(MonitorFile, Duration)>,
+    samples: Option<(MonitorSamples, Duration)>,
+    commands: Option<CommandSink>,
     followers: Followers,
     window: WorkWindow,
     recorder: Recorder,
@@ -69,8 +87,12 @@ type Hook = Box<dyn FnOnce(&Machine)>;
 pub struct Heard {
     /// Where the work's commands spent their time, if requested.
     pub spans: Option<SpanReport>,
-    /// The history of one command, if requested and if there was such a command.
-    pub explanation: Option<Explanation>,
+    /// The histories of the requested commands, as far as there were such; the slowest first.
+    pub explanations: Vec<Explanation>,
+    /// The operation monitor's samples, if requested.
+    pub samples: Option<SampleTable>,
+    /// The work's commands, if requested.
+    pub commands: Option<CommandTable>,
     /// Notes about it.
     pub notes: Vec<Warning>,
 }
@@ -91,8 +113,12 @@ impl Watchers {
             Ok::<_, WatchError>((MonitorFile::create(&of.path, &of.modules, of.each_way)?, of.interval))
         };
         let monitor = watch.monitor.as_ref().map(monitor_file).transpose()?;
+        let samples =
+            watch.samples.as_ref().map(|of| (MonitorSamples::new(&of.modules, of.each_way), of.interval));
+        let commands = watch.commands.then(|| CommandSink::new(&window));
         let followers = Followers::new(watch.perfetto.as_deref(), watch.explain, &window)?;
-        Ok(Watchers { wave, events, spans, monitor, followers, window, recorder, hook: Cell::default() })
+        let hook = Cell::default();
+        Ok(Watchers { wave, events, spans, monitor, samples, commands, followers, window, recorder, hook })
     }
 
     /// Calls `hook` with the machine when the work begins: listeners that it adds ([`add`](super::add)),
@@ -117,6 +143,9 @@ impl Watchers {
         if let Some(spans) = &self.spans {
             spans.attach(machine);
         }
+        if let Some(commands) = &self.commands {
+            commands.attach(machine);
+        }
     }
 
     /// The work begins.
@@ -125,6 +154,9 @@ impl Watchers {
         self.followers.begin(machine.now());
         if let Some((monitor, interval)) = &self.monitor {
             monitor.attach(machine, *interval);
+        }
+        if let Some((samples, interval)) = &self.samples {
+            samples.attach(machine, *interval);
         }
         if let Some(spans) = &self.spans {
             spans.begin(machine);
@@ -153,7 +185,9 @@ impl Watchers {
     ) -> (Heard, Vec<E>) {
         let spans = self.spans.map(|spans| spans.report(&machine));
         let empty = self.window.end(machine.now());
-        let (explanation, followed) = self.followers.finish(&machine);
+        let commands = self.commands.map(|commands| commands.take());
+        let samples = self.samples.map(|(samples, _)| samples.finish(&machine));
+        let (explanations, followed) = self.followers.finish(&machine);
         let monitored = self.monitor.map_or(Ok(()), |(monitor, _)| monitor.finish(&machine));
         let (note, drawn) = match self.wave.map(WaveFile::finish) {
             Some(Ok(note)) => (note, Ok(())),
@@ -165,6 +199,7 @@ impl Watchers {
         let files = [followed, monitored, drawn, told].into_iter().filter_map(Result::err).map(E::from);
         let problems = ended.err().into_iter().chain(files).collect();
         let note = note.map(|words| Warning::new("waveform-empty", words));
-        (Heard { spans, explanation, notes: note.into_iter().chain(empty).collect() }, problems)
+        let notes = note.into_iter().chain(empty).collect();
+        (Heard { spans, explanations, samples, commands, notes }, problems)
     }
 }

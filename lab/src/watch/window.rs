@@ -72,6 +72,11 @@ impl WorkWindow {
         self.open.get().map(|_| Duration::from_picos(since))
     }
 
+    /// When the work began.
+    pub(super) fn began(&self) -> Option<Instant> {
+        self.began.get()
+    }
+
     /// The window's ends, while the work goes on.
     pub(super) fn ends(&self) -> Option<(Instant, Instant)> {
         self.open.get()

@@ -1,21 +1,21 @@
 //! Checks whether a run's content fits into memory, or on the disk of its image.
 
-use crate::failure::Failure;
-use crate::units::capacity;
+use super::failure::Failure;
+use crate::warning::Warning;
+use crate::words::capacity;
 use aster_device::profile::Profile;
-use aster_lab::warning::Warning;
 use aster_units::Content;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The room that a run needs.
-pub(crate) struct Need {
+pub struct Need {
     /// Bytes that are certainly needed: those that preconditioning writes.
-    pub(crate) certain: u64,
+    pub certain: u64,
     /// Bytes that the work writes in addition, as far as known.
-    pub(crate) written: u64,
+    pub written: u64,
     /// Whether the command can keep the drive in an image.
-    pub(crate) takes_image: bool,
+    pub takes_image: bool,
 }
 
 /// Bytes that a page takes in memory beside its content: its record, OOB and list of wrong bits.
@@ -23,7 +23,7 @@ const RECORD_BYTES: u64 = 48;
 
 impl Need {
     /// Of a run on `profile`'s drive of `exported` bytes.
-    pub(crate) fn of(profile: &Profile, exported: u64, precondition: Option<u32>, written: u64) -> Self {
+    pub fn of(profile: &Profile, exported: u64, precondition: Option<u32>, written: u64) -> Self {
         let used = profile.used_geometry();
         let flash = used.total_pages() * u64::from(used.page_bytes);
         let filled = if precondition.is_some() { exported } else { 0 };
@@ -47,7 +47,7 @@ impl Need {
 ///
 /// # Errors
 /// When it certainly doesn't fit; the message says what to do.
-pub(crate) fn check(
+pub fn check(
     need: &Need,
     content: Content,
     page_bytes: u64,

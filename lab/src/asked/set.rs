@@ -1,6 +1,6 @@
 //! `--set KEY=VALUE`: keys of a profile that the command line overrides, or takes away by `--set KEY=`.
 
-use crate::failure::Failure;
+use super::failure::Failure;
 use aster_device::profile::{NO_TARGET, Profile, ProfileError};
 use toml::{Table, Value};
 
@@ -110,7 +110,7 @@ fn value_of(text: &str) -> Option<Value> {
 ///
 /// # Errors
 /// When the text isn't valid TOML.
-pub(crate) fn with_package(name: &str, text: &str, part: &str) -> Result<String, Failure> {
+pub fn with_package(name: &str, text: &str, part: &str) -> Result<String, Failure> {
     let fail = |error: &dyn std::fmt::Display| Failure::usage(format!("{name}: {error}"));
     let mut table: Table = toml::from_str(text).map_err(|error| fail(&error))?;
     let named = Table::from_iter([("part".to_owned(), Value::String(part.to_owned()))]);
@@ -126,7 +126,7 @@ pub(crate) fn with_package(name: &str, text: &str, part: &str) -> Result<String,
 ///
 /// # Errors
 /// The first argument that isn't a key and a value.
-pub(crate) fn values(arguments: &[String]) -> Result<Vec<(String, Value)>, Failure> {
+pub fn values(arguments: &[String]) -> Result<Vec<(String, Value)>, Failure> {
     let parsed = |argument: &String| {
         let change = Override::parse(argument)?;
         let needs = || {
@@ -139,7 +139,7 @@ pub(crate) fn values(arguments: &[String]) -> Result<Vec<(String, Value)>, Failu
 }
 
 /// The arguments as they stand on the command line.
-pub(crate) fn spelt(arguments: &[String]) -> String {
+pub fn spelt(arguments: &[String]) -> String {
     let spelt: Vec<_> = arguments.iter().map(|argument| format!("--set {argument}")).collect();
     spelt.join(" ")
 }
@@ -151,7 +151,7 @@ pub(crate) fn spelt(arguments: &[String]) -> String {
 ///
 /// # Errors
 /// What is wrong with the text or an argument.
-pub(crate) fn parse_with(name: &str, text: &str, arguments: &[String]) -> Result<Profile, Failure> {
+pub fn parse_with(name: &str, text: &str, arguments: &[String]) -> Result<Profile, Failure> {
     let profile = Profile::parse(name, text).map_err(Failure::usage)?;
     if arguments.is_empty() {
         return Ok(profile);
@@ -185,7 +185,7 @@ fn drop_other_placement(table: &mut Table, overrides: &[Override]) {
 ///
 /// # Errors
 /// Names the argument, and who reads the key.
-pub(crate) fn refuse_unread(profile: &Profile, arguments: &[String]) -> Result<(), Failure> {
+pub fn refuse_unread(profile: &Profile, arguments: &[String]) -> Result<(), Failure> {
     for argument in arguments {
         let change = Override::parse(argument)?;
         if change.value.is_some()

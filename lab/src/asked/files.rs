@@ -1,25 +1,24 @@
 //! Files that the user names: text to read, files to write.
 
-use crate::failure::Failure;
-pub(crate) use aster_lab::figure::beside;
-use aster_lab::figure::is_picture;
+use super::failure::Failure;
+use crate::figure::{beside, is_picture};
 use std::fs::File;
 use std::io::{BufWriter, Error, ErrorKind, Read};
 use std::path::Path;
 
 /// The longest profile or job file that is read. Both are written by hand, so this is generous.
-pub(crate) const HAND_WRITTEN_MAX: u64 = 1 << 20;
+pub const HAND_WRITTEN_MAX: u64 = 1 << 20;
 
 /// The name of standard input in messages.
-pub(crate) const STANDARD_INPUT: &str = "standard input";
+pub const STANDARD_INPUT: &str = "standard input";
 
 /// Whether a path stands for standard input.
-pub(crate) fn is_standard_input(path: &Path) -> bool {
+pub fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
 /// A file that can't be opened, where there should be `what`, such as "a profile".
-pub(crate) fn unopened(path: &Path, what: &str, error: Error) -> Failure {
+pub fn unopened(path: &Path, what: &str, error: Error) -> Failure {
     match error.kind() {
         ErrorKind::NotFound => Failure::file(path, format!("no such file; {what} is expected here")),
         _ => Failure::file(path, error),
@@ -31,7 +30,7 @@ pub(crate) fn unopened(path: &Path, what: &str, error: Error) -> Failure {
 ///
 /// # Errors
 /// Names the file, and what is wrong with it.
-pub(crate) fn read_text(path: &Path, bytes_max: u64, what: &str) -> Result<String, Failure> {
+pub fn read_text(path: &Path, bytes_max: u64, what: &str) -> Result<String, Failure> {
     let stands_for = |path| if is_standard_input(path) { Path::new(STANDARD_INPUT) } else { path };
     let (source, path) = (path, stands_for(path));
     let fail = |error: std::io::Error| Failure::file(path, error);
@@ -65,7 +64,7 @@ pub(crate) fn read_text(path: &Path, bytes_max: u64, what: &str) -> Result<Strin
 ///
 /// # Errors
 /// When it can't be made.
-pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
+pub fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     let words = |error: Error| match error.kind() {
         ErrorKind::IsADirectory => Failure::file(path, "is a folder; name a file"),
         ErrorKind::NotFound => Failure::file(path, "its folder is not there"),
@@ -78,7 +77,7 @@ pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
 ///
 /// # Errors
 /// When it can't be made.
-pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
+pub fn make_folder(path: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
             Failure::file(path, "is a file, or lies below one; name a folder")
@@ -92,7 +91,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Names the file that has two uses.
-pub(crate) fn keep_apart(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<(), Failure> {
+pub fn keep_apart(read: &[Option<&Path>], written: &[Option<&Path>]) -> Result<(), Failure> {
     // Two paths of the same file count as the same; a path that doesn't exist is compared as it is.
     let known = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     // A picture's numbers are written beside it.

@@ -1,10 +1,11 @@
 //! What ends a command early, and the exit status that goes with it.
 
+use crate::demo::DemoError;
+use crate::experiment::ExperimentError;
+use crate::own::WorkError;
+use crate::watch::WatchError;
 use aster_device::BuildError;
 use aster_image::ImageError;
-use aster_lab::demo::DemoError;
-use aster_lab::own::WorkError;
-use aster_lab::watch::WatchError;
 use aster_run_bench::BenchError;
 use aster_run_virtual::RunError;
 use std::fmt::Display;
@@ -13,7 +14,7 @@ use std::process::ExitCode;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The command line, a profile, a job file or a trace is wrong.
     #[error("{0}")]
     Usage(String),
@@ -33,7 +34,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// What stopped a run on the drive in the file `image`.
-    pub(crate) fn on_image(image: Option<&Path>, error: RunError) -> Self {
+    pub fn on_image(image: Option<&Path>, error: RunError) -> Self {
         match (image, error) {
             (Some(image), error @ (RunError::Drive(_) | RunError::Build(BuildError::Nand(_)))) => {
                 Failure::run(format!("{}: {error}", image.display()))
@@ -42,22 +43,24 @@ impl Failure {
         }
     }
     /// The user stopped a command that has no partial result.
-    pub(crate) fn stopped() -> Self {
+    pub fn stopped() -> Self {
         Failure::InterruptedEarly("interrupted: nothing came of it".to_owned())
     }
-    pub(crate) fn usage(problem: impl Display) -> Self {
+    /// What the user has named is wrong.
+    pub fn usage(problem: impl Display) -> Self {
         Failure::Usage(without_number(&problem.to_string()))
     }
-    pub(crate) fn run(problem: impl Display) -> Self {
+    /// The work failed.
+    pub fn run(problem: impl Display) -> Self {
         Failure::Run(without_number(&problem.to_string()))
     }
     /// A file that the user named can't be used.
-    pub(crate) fn file(path: &Path, problem: impl Display) -> Self {
+    pub fn file(path: &Path, problem: impl Display) -> Self {
         Failure::usage(format!("{}: {problem}", path.display()))
     }
 
     /// 128 and the signal's number for the last two, as a shell would say it.
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Run(_) => 1,
             Failure::Usage(_) => 2,
@@ -68,7 +71,7 @@ impl Failure {
 }
 
 /// A message without the operating system's error numbers; their text stays.
-pub(crate) fn without_number(message: &str) -> String {
+pub fn without_number(message: &str) -> String {
     let mut parts = message.split(" (os error ");
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -145,6 +148,15 @@ impl From<DemoError> for Failure {
             DemoError::Stopped => Failure::InterruptedEarly(error.to_string()),
             error @ (DemoError::Driver(_) | DemoError::Plan(_)) => Failure::run(error),
             error => Failure::usage(error),
+        }
+    }
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        match error {
+            ExperimentError::Stopped => Failure::stopped(),
+            error => Failure::run(error),
         }
     }
 }
