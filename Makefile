@@ -6,6 +6,7 @@ SETUP := scripts/setup.sh
 # The workspace has crates that are built by Verilator; tests also simulate and prove the RTL.
 SETUP_RUN := scripts/setup.sh --verilator
 SETUP_TEST := scripts/setup.sh --rtl --guest
+SETUP_PYTHON := scripts/setup.sh --verilator --python
 SETUP_LINT := scripts/setup.sh --bare-metal --rtl
 # Benches boot a guest.
 SETUP_BENCH := scripts/setup.sh --guest
@@ -31,8 +32,9 @@ run: ## Build, then run the demo; another command by ARGS="run ideal --job my.fi
 
 # The same random cases in every run, here and in CI; `test-all` and plain cargo draw new ones.
 test: export PROPTEST_RNG_SEED ?= 1
-test: lint ## Lint, then all unit, property and whole-device tests (minutes)
+test: lint ## Lint, then all unit, property and whole-device tests, and Python's (minutes)
 	@$(SETUP_TEST) cargo test $(LOCKED) --workspace --features aster-cli/rtl
+	@LOCKED=$(LOCKED) $(SETUP_PYTHON) scripts/python.sh test
 
 test-all: test doc ## Everything in test, documentation, many more cases, optimised build
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --profile optimised \
@@ -41,6 +43,7 @@ test-all: test doc ## Everything in test, documentation, many more cases, optimi
 	@ASTER_LONG=1 $(SETUP_TEST) cargo test $(LOCKED) --package aster-rtl-bench
 	@ASTER_LIGHTNVM=1 $(SETUP_LIGHTNVM) cargo test $(LOCKED) --profile optimised \
 		--package aster-tests --test guest -- lightnvm
+	@$(SETUP_PYTHON) scripts/python.sh wheel
 	@$(SETUP_COUNT) cargo run $(LOCKED) --profile optimised --package aster-benches --bin events-cost
 	@$(SETUP_COUNT) cargo run $(LOCKED) --profile optimised --package aster-benches --bin room-costs
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes a machine able to build Aster, then runs the command given, if any, in that environment.
 #
-#   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [--valgrind] [--guest] [--lightnvm] [command …]
+#   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [--valgrind] [--guest] [--lightnvm] [--python]
+#                    [command …]
 #
 # Needs nothing but bash and either root or sudo; says what it installs; is quiet and quick when nothing is
 # missing:
@@ -15,6 +16,7 @@
 #   - with --guest also QEMU and a Linux guest, by which live drives are tested: unpacked into a cache, not
 #     installed
 #   - with --lightnvm also a Linux guest with LightNVM, whose kernel is built here, and what building it needs
+#   - with --python also a Python, and what the Python package's tests need in target/python-venv
 #
 # It exports RUSTUP_TOOLCHAIN, so that an installed toolchain of the right version serves under whatever name
 # it has, and cargo never tries to download what a command doesn't need.
@@ -44,12 +46,14 @@ rtl_tools=()
 counters=()
 guest=
 lightnvm=
+python=
 while [[ ${1:-} == --* ]]; do
     case $1 in
     --bare-metal) bare_metal=yes ;;
     --verilator) rtl_tools=(verilator) ;;
     --guest) guest=yes ;;
     --lightnvm) lightnvm=yes ;;
+    --python) python=yes ;;
     --rtl) rtl_tools=(verilator iverilog yosys cvc5) ;;
     --valgrind) counters=(valgrind) ;;
     *) fail "unknown option $1" ;;
@@ -172,12 +176,41 @@ ensure_target() {
         fail "the target $target is needed by 'make lint' and could not be downloaded (see above)"
 }
 
+# A Python that is new enough and can make an environment; Debian's has its venv in a package of its own.
+suitable_python() {
+    local candidate
+    for candidate in python3 /usr/bin/python3; do
+        "$candidate" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null &&
+            command -v "$candidate" && return
+    done
+    return 1
+}
+
+ensure_python() {
+    local venv=$root/target/python-venv wanted=$root/python/tests/requirements.txt found
+    # What was installed stands in a copy of the list.
+    cmp -s "$wanted" "$venv/requirements.txt" && "$venv/bin/python" -c '' 2>/dev/null && return
+    if ! found=$(suitable_python); then
+        apt_install python3 python3-venv || fail "Python could not be installed"
+        found=$(suitable_python) || fail "Python 3.11 or later is needed; please install it by hand"
+    fi
+    say "installing what the Python package's tests need into target/python-venv"
+    rm -rf "$venv"
+    mkdir -p "$root/target"
+    "$found" -m venv "$venv" &&
+        "$venv/bin/pip" install -q --disable-pip-version-check -r "$wanted" >&2 ||
+        fail "the Python packages of python/tests/requirements.txt could not be installed (see above)"
+    cp "$wanted" "$venv/requirements.txt"
+}
+
 ensure_packages
 ensure_rustup
 if command -v rustup >/dev/null; then
     choose_toolchain
     [[ -z $bare_metal ]] || ensure_target
 fi
+
+[[ -z $python ]] || ensure_python
 
 if [[ -n $guest || -n $lightnvm ]]; then
     # The keys by which Debian's packages are checked; Debian has them, its relatives may not.

@@ -58,6 +58,7 @@ const ARROWS: &[Arrow] = &[
             "base/events",
         ],
     },
+    Arrow { from: "python", to: &["lab", "device", "host/workload", "base/units"] },
     Arrow { from: "tests", to: &[EVERYTHING] },
     Arrow { from: "benches", to: &[EVERYTHING] },
     Arrow { from: "xtask", to: &[EVERYTHING] },
@@ -191,6 +192,7 @@ mod tests {
             ("lab/observe", "base/events"),
             ("cli", "lab/observe"),
             ("cli", "lab"),
+            ("python", "lab"),
             ("tests", "cli"),
             ("benches", "firmware/sched"),
         ] {
@@ -241,6 +243,8 @@ mod tests {
             ("device", "lab/observe"),
             ("run/live", "lab/observe"),
             ("cli", "host/hostftl"),
+            ("python", "cli"),
+            ("lab", "python"),
             ("cli", "tests"),
             ("device", "xtask"),
         ] {

@@ -1,0 +1,38 @@
+"""Aster, the open SSD in software, from Python.
+
+A profile makes a drive, and a drive runs work in deterministic virtual time::
+
+    import aster
+
+    drive = aster.profile("cosmos-plus", {"restrict.blocks_per_lun": 64})
+    run = drive.run(job="mixed.fio", seed=7)
+    print(run)
+    run.report["total"]["all"]["iops"]
+
+The same profile, work and seed give the same figures on every machine. ``docs/python.md`` of Aster's source
+is the first hour.
+"""
+
+from ._aster import AsterError, RunError, UsageError, __version__
+from ._profile import Listed, Profile, profile, profiles
+from ._requests import Request
+from ._run import Explanation, Explanations, Latency, Run
+from ._table import Monitor, Table
+
+__all__ = [
+    "AsterError",
+    "Explanation",
+    "Explanations",
+    "Latency",
+    "Listed",
+    "Monitor",
+    "Profile",
+    "Request",
+    "Run",
+    "RunError",
+    "Table",
+    "UsageError",
+    "__version__",
+    "profile",
+    "profiles",
+]

@@ -1,0 +1,31 @@
+//! `aster._aster`: what the Python package `aster` is made of, in Rust. The package's own modules, in
+//! `package/aster`, give it the form that users see; the types are described in `_aster.pyi`.
+
+mod asking;
+mod columns;
+mod errors;
+mod profile;
+mod replay;
+mod run;
+
+use pyo3::prelude::*;
+
+/// The drive in Rust.
+#[pymodule]
+mod _aster {
+    use super::*;
+
+    #[pymodule_export]
+    use super::columns::Columns;
+    #[pymodule_export]
+    use super::errors::{AsterError, RunError, UsageError};
+    #[pymodule_export]
+    use super::profile::{Profile, profiles};
+    #[pymodule_export]
+    use super::run::{Outcome, run};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}
