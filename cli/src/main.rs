@@ -25,6 +25,7 @@ mod reproduce;
 mod run;
 mod serve;
 mod sideband;
+mod sweep;
 mod torture;
 mod trace;
 mod units;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::BenchChannel(args) => bench_channel::run(&args),
         Command::Profiles(args) => profiles::list(&args),
         Command::Check(args) => profiles::check(&args),
+        Command::Sweep(args) => return sweep::run(&args).unwrap_or_else(|failure| ended(&failure)),
         Command::Torture(args) => torture::run(&args),
         Command::Lifetime(args) => lifetime::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),

@@ -12,6 +12,7 @@ mod replay;
 mod reproduce;
 mod run;
 mod serve;
+mod sweep;
 mod torture;
 mod trace;
 mod waf;
@@ -28,6 +29,7 @@ pub(crate) use replay::{FormatArg, ReplayArgs};
 pub(crate) use reproduce::{Experiment, ReproduceArgs};
 pub(crate) use run::{ExplainArgs, HardwareArg, RunArgs};
 pub(crate) use serve::ServeArgs;
+pub(crate) use sweep::SweepArgs;
 pub(crate) use torture::TortureArgs;
 pub(crate) use trace::{TraceCommand, TraceInfoArgs, TraceOutArgs, TraceReadArgs, TraceScaleArgs};
 pub(crate) use waf::WafArgs;
@@ -117,6 +119,12 @@ pub(crate) enum Command {
     /// Check a profile: boot the drive that it makes, and say what drive it is
     #[command(after_help = profiles::CHECK_EXAMPLES)]
     Check(CheckArgs),
+    /// Run a drive once for each combination of values of its keys, by the Python package
+    ///
+    /// Starts the command aster-sweep of Aster's Python package with the same arguments. The figures go to a
+    /// Parquet dataset; see docs/python.md.
+    #[command(after_help = sweep::SWEEP_EXAMPLES)]
+    Sweep(SweepArgs),
     /// Take a drive's power away at any moment, again and again, and check everything that it holds
     ///
     /// Seeded commands run through the NVMe driver until the power goes: anywhere, at one of the drive's

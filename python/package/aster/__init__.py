@@ -14,25 +14,33 @@ is the first hour.
 """
 
 from ._aster import AsterError, RunError, UsageError, __version__
+from ._compare import Comparison, compare
 from ._profile import Listed, Profile, profile, profiles
 from ._requests import Request
 from ._run import Explanation, Explanations, Latency, Run
+from ._space import Range
+from ._sweep import Sweep, sweep
 from ._table import Monitor, Table
 
 __all__ = [
     "AsterError",
+    "Comparison",
     "Explanation",
     "Explanations",
     "Latency",
     "Listed",
     "Monitor",
     "Profile",
+    "Range",
     "Request",
     "Run",
     "RunError",
+    "Sweep",
     "Table",
     "UsageError",
     "__version__",
+    "compare",
     "profile",
     "profiles",
+    "sweep",
 ]

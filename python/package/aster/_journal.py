@@ -1,0 +1,58 @@
+"""What a sweep has done, in its folder: a line for each point that has been run, as soon as it has."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ._aster import UsageError
+
+NAME = "points.jsonl"
+
+
+class Journal:
+    """The points that have been run, by their identity. Only one sweep at a time writes to a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = (folder / NAME).open("a+", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{folder}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise UsageError(f"{folder}: another sweep is writing to this folder; name another one") from None
+        self.done: dict[str, dict[str, Any]] = {}
+        self._file.seek(0)
+        end = 0
+        while line := self._file.readline():
+            try:
+                entry = json.loads(line) if line.endswith("\n") else None
+            except ValueError:
+                entry = None
+            if entry is None:
+                # A sweep ended while it wrote this line.
+                self._file.truncate(end)
+                break
+            self.done[entry["point"]] = entry
+            end = self._file.tell()
+
+    def add(self, identity: str, outcome: dict[str, Any]) -> None:
+        """A point has been run."""
+        entry = {"point": identity} | outcome
+        self._file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        self._file.flush()
+        self.done[identity] = entry
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
