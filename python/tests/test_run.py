@@ -129,6 +129,11 @@ def test_progress_is_told_and_an_exception_in_it_ends_the_run() -> None:
     assert len(told) == 3 and all(phase in ("before", "run") and 0 <= share <= 1 for phase, share in told)
 
 
+def test_a_bar_shows_how_far_a_run_is(mixed: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    aster.profile("tiny").run(job=mixed, progress=True)
+    assert "run: 100%|" in capfd.readouterr().err
+
+
 CTRL_C = """
 import aster
 try:

@@ -85,7 +85,7 @@ PHASES = {"before": "precondition", "run": "run"}
 def _bar() -> Iterator[Callable[[str, float], object]]:
     """A bar for each phase, in a terminal or a notebook."""
     tqdm = needed("tqdm.auto", "progress=True").tqdm
-    with tqdm(total=100.0, unit="%", bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}") as bar:
+    with tqdm(total=100.0, unit="%", bar_format="{desc}{percentage:3.0f}%|{bar}| {elapsed}") as bar:
 
         def tell(phase: str, share: float) -> None:
             bar.set_description(PHASES[phase], refresh=False)
@@ -93,7 +93,7 @@ def _bar() -> Iterator[Callable[[str, float], object]]:
             bar.refresh()
 
         yield tell
-        bar.n = 100.0
+        tell("run", 1.0)
 
 
 def carry_out(
