@@ -1,9 +1,8 @@
 //! Register writes of the host on their way to the drive.
 
-use aster_exec::{Exec, Handler, HandlerId};
+use aster_exec::{Exec, Fifo, Handler, HandlerId};
 use aster_units::{Duration, Instant};
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// A register write.
@@ -20,7 +19,7 @@ pub(crate) struct Write {
 pub(crate) struct Arrivals {
     exec: Exec,
     latency: Duration,
-    queue: RefCell<VecDeque<(Instant, Write)>>,
+    queue: RefCell<Fifo<(Instant, Write)>>,
     deliver: Box<dyn Fn(Write)>,
     id: Cell<Option<HandlerId>>,
 }

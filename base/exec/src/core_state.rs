@@ -1,8 +1,8 @@
 //! A core as the executor sees it: busy until some time, with tasks that wait.
 
+use crate::fifo::Fifo;
 use crate::ids::TaskId;
 use crate::stack::Carrier;
-use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use aster_units::{Duration, Frequency, Instant, PICOS_A_SECOND};
 use core::cell::{Cell, OnceCell, RefCell};
@@ -29,7 +29,7 @@ pub(crate) struct CoreState {
     // The time that these three add up to. It is kept since it is read far more often than it changes.
     free_at: Cell<Instant>,
     stats: Cell<CoreStats>,
-    pub(crate) waiting: RefCell<VecDeque<TaskId>>,
+    pub(crate) waiting: RefCell<Fifo<TaskId>>,
     pub(crate) armed: Cell<bool>,
     /// What its tasks run on, if not on the stack of whoever polls them.
     pub(crate) carrier: OnceCell<Rc<dyn Carrier>>,

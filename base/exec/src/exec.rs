@@ -1,9 +1,9 @@
 use crate::core_state::CoreState;
+use crate::fifo::Fifo;
 use crate::ids::{HandlerId, TaskId};
 use crate::stack::{BoxedTask, RunningStack, pend};
 use crate::timers::TimerQueue;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_units::{Duration, Instant};
@@ -72,7 +72,7 @@ enum Ready {
 pub(crate) struct Inner {
     now: Cell<Instant>,
     queue: RefCell<TimerQueue>,
-    ready: RefCell<VecDeque<Ready>>,
+    ready: RefCell<Fifo<Ready>>,
     tasks: RefCell<Vec<Task>>,
     handlers: RefCell<Vec<Rc<dyn Handler>>>,
     pub(crate) cores: RefCell<Vec<Rc<CoreState>>>,

@@ -17,6 +17,7 @@ extern crate alloc;
 mod core_state;
 mod cpu;
 mod exec;
+mod fifo;
 mod heap;
 mod ids;
 #[allow(unsafe_code, reason = "the pointer to the stack that runs")]
@@ -27,6 +28,7 @@ mod timers;
 pub use core_state::CoreStats;
 pub use cpu::Core;
 pub use exec::{Counts, Exec, Handler, Roster};
+pub use fifo::Fifo;
 pub use ids::{HandlerId, TaskId};
 pub use stack::{BoxedTask, Carrier, PrivateStack, Resumed, RunningStack};
 pub use sync::{Ring, WaitCell, WaitQueue};

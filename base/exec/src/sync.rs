@@ -1,7 +1,7 @@
 use crate::exec::Exec;
+use crate::fifo::Fifo;
 use crate::ids::TaskId;
 use crate::stack::pend;
-use alloc::collections::VecDeque;
 use core::cell::{Cell, RefCell};
 
 /// A place where at most one task waits for a condition.
@@ -46,12 +46,12 @@ impl WaitCell {
 
 /// Tasks waiting for one condition, served first come, first served.
 #[derive(Default)]
-pub struct WaitQueue(RefCell<VecDeque<TaskId>>);
+pub struct WaitQueue(RefCell<Fifo<TaskId>>);
 
 impl WaitQueue {
     /// A queue whose room for `bound` waiters is allocated now.
     pub fn with_capacity(bound: usize) -> Self {
-        WaitQueue(RefCell::new(VecDeque::with_capacity(bound)))
+        WaitQueue(RefCell::new(Fifo::with_capacity(bound)))
     }
 
     /// Wakes the task that has waited longest.
@@ -73,7 +73,7 @@ impl WaitQueue {
     }
     fn wake_each(&self, exec: &Exec) {
         let mut waiting = self.0.borrow_mut();
-        for task in waiting.drain(..) {
+        while let Some(task) = waiting.pop_front() {
             exec.wake(task);
         }
     }
@@ -89,7 +89,7 @@ impl WaitQueue {
         pend(ready, || {
             let me = exec.current();
             let mut waiting = self.0.borrow_mut();
-            if !waiting.contains(&me) {
+            if waiting.iter().all(|other| *other != me) {
                 waiting.push_back(me);
             }
             drop(waiting);
@@ -101,7 +101,7 @@ impl WaitQueue {
 
 /// A bounded first-in-first-out ring with a wait queue at each end: the shape of every port.
 pub struct Ring<T> {
-    items: RefCell<VecDeque<T>>,
+    items: RefCell<Fifo<T>>,
     bound: usize,
     consumers: WaitQueue,
     producers: WaitQueue,
@@ -111,7 +111,7 @@ impl<T> Ring<T> {
     /// A ring of at most `bound` items. All its memory is allocated now.
     pub fn new(bound: usize) -> Self {
         Ring {
-            items: RefCell::new(VecDeque::with_capacity(bound)),
+            items: RefCell::new(Fifo::with_capacity(bound)),
             bound,
             consumers: WaitQueue::default(),
             producers: WaitQueue::default(),

@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_exec::{Exec, HandlerId, WaitCell, WaitQueue};
+use aster_exec::{Exec, Fifo, HandlerId, WaitCell, WaitQueue};
 use aster_units::{Instant, LunIndex};
 use core::cell::{Cell, OnceCell, RefCell};
 
@@ -85,13 +85,13 @@ struct RingCells {
 
 // Programs whose pages software encodes, and the task that does.
 struct Encoded {
-    programs: RefCell<VecDeque<Tag>>,
+    programs: RefCell<Fifo<Tag>>,
     taker: WaitCell,
 }
 
 // Results with flagged frames, and the task that passes these frames on.
 struct Diverted {
-    results: RefCell<VecDeque<(Tag, Outcomes)>>,
+    results: RefCell<Fifo<(Tag, Outcomes)>>,
     taker: WaitCell,
 }
 
@@ -105,7 +105,7 @@ pub struct FlashPort {
     free_waiters: WaitQueue,
     lanes: Box<[Lane]>,
     // Requests of all lanes, if one handler serves them all ([`FlashPort::collect`]).
-    collected: RefCell<VecDeque<Tag>>,
+    collected: RefCell<Fifo<Tag>>,
     collector: Cell<Option<HandlerId>>,
     watcher: Cell<Option<HandlerId>>,
     faults: RefCell<VecDeque<(LunIndex, FlashError)>>,
@@ -166,7 +166,7 @@ impl FlashPort {
             free: RefCell::new((0..depth).rev().collect()),
             free_waiters: WaitQueue::with_capacity(usize::from(depth)),
             lanes: (0..luns).map(lane).collect(),
-            collected: RefCell::new(VecDeque::with_capacity(usize::from(depth))),
+            collected: RefCell::new(Fifo::with_capacity(usize::from(depth))),
             collector: Cell::new(None),
             watcher: Cell::new(None),
             faults: RefCell::new(VecDeque::with_capacity(FAULTS)),
@@ -351,7 +351,7 @@ impl FlashPort {
     /// [`FlashPort::next_program`], until [`FlashPort::encoded`] is called for them. Who takes them polls for
     /// them, and keeps their order.
     pub fn divert_programs(&self) {
-        let programs = RefCell::new(VecDeque::with_capacity(self.depth()));
+        let programs = RefCell::new(Fifo::with_capacity(self.depth()));
         let first = self.encoded.set(Encoded { programs, taker: WaitCell::default() }).is_ok();
         assert!(first, "one part encodes");
     }
@@ -381,7 +381,7 @@ impl FlashPort {
     /// Requesting side, to be called once: results with flagged frames no longer go to who asked, but to
     /// [`FlashPort::next_flagged`], until [`FlashPort::deliver`] is called for them.
     pub fn divert_flagged(&self) {
-        let results = RefCell::new(VecDeque::with_capacity(self.depth()));
+        let results = RefCell::new(Fifo::with_capacity(self.depth()));
         let first = self.diverted.set(Diverted { results, taker: WaitCell::default() }).is_ok();
         assert!(first, "one part corrects");
     }

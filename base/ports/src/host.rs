@@ -6,11 +6,10 @@
 use crate::flash::Tag;
 use crate::lists::Lists;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_exec::{Core, Exec, HandlerId, Ring, WaitCell, WaitQueue};
+use aster_exec::{Core, Exec, Fifo, HandlerId, Ring, WaitCell, WaitQueue};
 use aster_units::{BufferId, Instant};
 use core::cell::{Cell, OnceCell, RefCell};
 
@@ -349,9 +348,9 @@ pub struct CommandPort {
     dma: Box<[DmaSlot]>,
     dma_free: RefCell<Vec<u16>>,
     dma_waiters: WaitQueue,
-    dma_requested: RefCell<VecDeque<DmaTag>>,
+    dma_requested: RefCell<Fifo<DmaTag>>,
     // Each with when it arrives at the front end.
-    completions: RefCell<VecDeque<(Instant, Completion)>>,
+    completions: RefCell<Fifo<(Instant, Completion)>>,
     registers: OnceCell<Registers>,
     front: Cell<Option<HandlerId>>,
     back: Cell<Option<HandlerId>>,
@@ -381,8 +380,8 @@ impl CommandPort {
             dma: (0..dma).map(slot).collect(),
             dma_free: RefCell::new((0..dma).rev().collect()),
             dma_waiters: WaitQueue::with_capacity(usize::from(dma)),
-            dma_requested: RefCell::new(VecDeque::with_capacity(usize::from(dma))),
-            completions: RefCell::new(VecDeque::with_capacity(usize::from(commands))),
+            dma_requested: RefCell::new(Fifo::with_capacity(usize::from(dma))),
+            completions: RefCell::new(Fifo::with_capacity(usize::from(commands))),
             registers: OnceCell::new(),
             front: Cell::new(None),
             back: Cell::new(None),

@@ -8,10 +8,9 @@
 use crate::dram::Dram;
 use crate::host::DmaDirection;
 pub use crate::local::{Local, TAG_BYTES};
-use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_exec::{Exec, HandlerId};
+use aster_exec::{Exec, Fifo, HandlerId};
 use aster_units::{Content, SECTOR_BYTES};
 use core::cell::{Cell, Ref, RefCell};
 
@@ -227,9 +226,9 @@ pub const LINK_KICK: u64 = u64::MAX;
 pub struct LinkPort {
     exec: Exec,
     places: RefCell<Places>,
-    requested: RefCell<VecDeque<LinkTicket>>,
-    outbox: RefCell<VecDeque<LinkTicket>>,
-    answers: RefCell<VecDeque<Answer>>,
+    requested: RefCell<Fifo<LinkTicket>>,
+    outbox: RefCell<Fifo<LinkTicket>>,
+    answers: RefCell<Fifo<Answer>>,
     link: Cell<Option<HandlerId>>,
     front: Cell<Option<HandlerId>>,
     epoch: Cell<u32>,
@@ -244,9 +243,9 @@ impl LinkPort {
         Rc::new(LinkPort {
             exec: exec.clone(),
             places: RefCell::new(Places::new(bound)),
-            requested: RefCell::new(VecDeque::with_capacity(2 * bound)),
-            outbox: RefCell::new(VecDeque::with_capacity(2 * bound)),
-            answers: RefCell::new(VecDeque::with_capacity(bound)),
+            requested: RefCell::new(Fifo::with_capacity(2 * bound)),
+            outbox: RefCell::new(Fifo::with_capacity(2 * bound)),
+            answers: RefCell::new(Fifo::with_capacity(bound)),
             link: Cell::new(None),
             front: Cell::new(None),
             epoch: Cell::new(0),

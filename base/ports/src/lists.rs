@@ -4,7 +4,7 @@
 //! asks for the DMA and waits for its end. Then the front end decodes the command further, and hands it over.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use aster_exec::Fifo;
 use core::cell::{Cell, RefCell};
 
 /// A command whose list the firmware has not asked for yet.
@@ -18,7 +18,7 @@ struct Ticket {
 /// The lists of a [command port](crate::host::CommandPort).
 pub(crate) struct Lists {
     managed: Cell<bool>,
-    tickets: RefCell<VecDeque<Ticket>>,
+    tickets: RefCell<Fifo<Ticket>>,
     handed_over: Cell<u64>,
     taken: Cell<u64>,
     asked: Cell<Option<u16>>,
@@ -31,7 +31,7 @@ impl Lists {
     pub(crate) fn new(commands: u16) -> Self {
         Lists {
             managed: Cell::new(false),
-            tickets: RefCell::new(VecDeque::with_capacity(usize::from(commands))),
+            tickets: RefCell::new(Fifo::with_capacity(usize::from(commands))),
             handed_over: Cell::new(0),
             taken: Cell::new(0),
             asked: Cell::new(None),

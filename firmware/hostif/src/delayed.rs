@@ -1,18 +1,18 @@
 //! Work that waits for a latency to pass. All of a kind waits equally long, so it stays in order.
 
-use alloc::collections::VecDeque;
+use aster_exec::Fifo;
 use aster_units::Instant;
 
 /// Items and when each is due, the oldest first.
 #[derive(Debug)]
 pub(crate) struct Delayed<T> {
-    items: VecDeque<(Instant, T)>,
+    items: Fifo<(Instant, T)>,
 }
 
 impl<T> Delayed<T> {
     /// A queue that takes `most` items without more memory.
     pub fn with_capacity(most: usize) -> Self {
-        Delayed { items: VecDeque::with_capacity(most) }
+        Delayed { items: Fifo::with_capacity(most) }
     }
     /// Appends an item that is due at `at`. Returns whether a timer is needed: items that are due at the same
     /// instant share one.
@@ -25,7 +25,7 @@ impl<T> Delayed<T> {
     }
     /// Takes the next item that is due at `now`.
     pub fn next_due(&mut self, now: Instant) -> Option<T> {
-        self.items.pop_front_if(|&mut (at, _)| at <= now).map(|(_, item)| item)
+        self.items.pop_front_if(|&(at, _)| at <= now).map(|(_, item)| item)
     }
 }
 

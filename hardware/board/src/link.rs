@@ -1,10 +1,9 @@
 //! The PCIe link at the level of BARs and DMA: it charges the time that packets take and keeps the order of
 //! each direction.
 
-use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
-use aster_exec::{Exec, Handler, HandlerId};
+use aster_exec::{Exec, Fifo, Handler, HandlerId};
 use aster_ports::host::DmaDirection;
 use aster_ports::link::{LINK_KICK, LinkOp, LinkPort, LinkTicket, Local};
 use aster_ports::resource::SharedBandwidth;
@@ -104,7 +103,7 @@ impl Carried {
 #[derive(Default)]
 struct Lane {
     free_at: Cell<Instant>,
-    due: RefCell<VecDeque<Due>>,
+    due: RefCell<Fifo<Due>>,
 }
 
 /// The link model. Memory is charged for every DMA, so that host and flash traffic contend for it.

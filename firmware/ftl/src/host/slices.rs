@@ -3,9 +3,8 @@
 use crate::cache::buffer::EntryId;
 use crate::terms::units::Frame;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use aster_exec::{Exec, WaitCell};
+use aster_exec::{Exec, Fifo, WaitCell};
 use aster_ports::host::CommandId;
 use core::cell::{Cell, RefCell};
 
@@ -56,7 +55,7 @@ pub(crate) struct Slice {
 /// The slice ring. A worker that finds it empty waits in a cell of its own, so handing over a slice costs
 /// the same no matter how many workers wait.
 pub(crate) struct Slices {
-    ring: RefCell<VecDeque<Slice>>,
+    ring: RefCell<Fifo<Slice>>,
     bound: usize,
     room: WaitCell,
     idle: RefCell<Vec<u16>>,
@@ -69,7 +68,7 @@ impl Slices {
     pub(crate) fn new(workers: u16) -> Self {
         let bound = usize::from(workers);
         Slices {
-            ring: RefCell::new(VecDeque::with_capacity(bound)),
+            ring: RefCell::new(Fifo::with_capacity(bound)),
             bound,
             room: WaitCell::default(),
             idle: RefCell::new(Vec::with_capacity(bound)),

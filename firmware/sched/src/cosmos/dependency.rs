@@ -2,9 +2,9 @@
 //! (C32, C33).
 
 use crate::loop_operation::{Operation, OperationKind, SetId};
-use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use aster_exec::Fifo;
 use aster_units::{BufferId, LunIndex};
 
 /// The most operations in a set: read-trigger, read-transfer, TxDMA (Fig 10).
@@ -27,7 +27,7 @@ pub struct DependencyChecker {
     sets: Vec<Option<Set>>,
     free: Vec<u16>,
     // Sets whose next operation may be delivered, in the order in which they became deliverable.
-    deliverable: VecDeque<SetId>,
+    deliverable: Fifo<SetId>,
 }
 
 impl DependencyChecker {
@@ -36,7 +36,7 @@ impl DependencyChecker {
         DependencyChecker {
             sets: vec![None; usize::from(sets)],
             free: (0..sets).rev().collect(),
-            deliverable: VecDeque::with_capacity(usize::from(sets)),
+            deliverable: Fifo::with_capacity(usize::from(sets)),
         }
     }
 

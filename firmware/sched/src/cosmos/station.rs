@@ -1,16 +1,16 @@
 //! The reservation station (Fig 11): operations that may be carried out, in queues (C35).
 
 use crate::loop_operation::Operation;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use aster_exec::Fifo;
 use aster_units::LunIndex;
 
 /// One queue for host DMA, and one per way, which the way's flash operations and flash DMA operations
 /// share. Only heads are candidates. A way's head stays until it has been completed, since it may have to
 /// be repeated (C37).
 pub struct ReservationStation {
-    host: VecDeque<Operation>,
-    ways: Vec<VecDeque<Operation>>,
+    host: Fifo<Operation>,
+    ways: Vec<Fifo<Operation>>,
     queued: usize,
 }
 
@@ -18,8 +18,8 @@ impl ReservationStation {
     /// For `ways` ways, with room for `operations` in each queue.
     pub fn new(ways: u32, operations: usize) -> Self {
         ReservationStation {
-            host: VecDeque::with_capacity(operations),
-            ways: (0..ways).map(|_| VecDeque::with_capacity(operations)).collect(),
+            host: Fifo::with_capacity(operations),
+            ways: (0..ways).map(|_| Fifo::with_capacity(operations)).collect(),
             queued: 0,
         }
     }

@@ -1,0 +1,176 @@
+use alloc::boxed::Box;
+
+/// A queue, first in first out, whose ends are found by a mask: a push or a pop is a handful of instructions
+/// that are inlined where it happens. Ports, wait queues and the executor itself push and pop for each event.
+///
+/// It holds any number of items: when it is full, it moves to twice the room. Where nothing may be allocated
+/// later, it is given its room at the start.
+#[derive(Debug)]
+pub struct Fifo<T> {
+    /// A power of two of places, or none. The items stand from `head` to `tail`, both taken modulo that
+    /// number; all other places are empty.
+    places: Box<[Option<T>]>,
+    head: usize,
+    tail: usize,
+}
+
+impl<T> Default for Fifo<T> {
+    fn default() -> Self {
+        Self::with_capacity(0)
+    }
+}
+
+impl<T> Fifo<T> {
+    /// A queue whose room for `bound` items is allocated now.
+    pub fn with_capacity(bound: usize) -> Self {
+        let room = if bound == 0 { 0 } else { bound.next_power_of_two() };
+        Fifo { places: (0..room).map(|_| None).collect(), head: 0, tail: 0 }
+    }
+
+    /// The place of a count. Without places it is one that isn't there.
+    #[inline]
+    fn place(&self, count: usize) -> usize {
+        count & self.places.len().wrapping_sub(1)
+    }
+
+    /// Adds an item behind all others.
+    #[inline]
+    pub fn push_back(&mut self, item: T) {
+        let at = self.place(self.tail);
+        match self.places.get_mut(at) {
+            Some(place @ None) => {
+                *place = Some(item);
+                self.tail = self.tail.wrapping_add(1);
+            }
+            _ => {
+                self.grow();
+                self.push_back(item);
+            }
+        }
+    }
+    /// Adds an item before all others.
+    #[inline]
+    pub fn push_front(&mut self, item: T) {
+        let head = self.head.wrapping_sub(1);
+        let at = self.place(head);
+        match self.places.get_mut(at) {
+            Some(place @ None) => {
+                *place = Some(item);
+                self.head = head;
+            }
+            _ => {
+                self.grow();
+                self.push_front(item);
+            }
+        }
+    }
+    /// Moves to twice the room.
+    #[cold]
+    fn grow(&mut self) {
+        let mut larger = Self::with_capacity((2 * self.places.len()).max(4));
+        while let Some(moved) = self.pop_front() {
+            larger.push_back(moved);
+        }
+        *self = larger;
+    }
+
+    /// Takes the oldest item.
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let at = self.place(self.head);
+        // Where no item is, the place at the head is empty.
+        let item = self.places.get_mut(at)?.take()?;
+        self.head = self.head.wrapping_add(1);
+        Some(item)
+    }
+    /// Takes the oldest item if it is as asked.
+    #[inline]
+    pub fn pop_front_if(&mut self, is_wanted: impl FnOnce(&T) -> bool) -> Option<T> {
+        if is_wanted(self.front()?) { self.pop_front() } else { None }
+    }
+
+    /// The oldest item.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        self.places.get(self.place(self.head))?.as_ref()
+    }
+    /// The newest item.
+    #[inline]
+    pub fn back(&self) -> Option<&T> {
+        self.places.get(self.place(self.tail.wrapping_sub(1)))?.as_ref()
+    }
+    /// Items in the queue.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.tail.wrapping_sub(self.head)
+    }
+    /// True when the queue holds nothing.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+    /// The items, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..self.len()).filter_map(|i| self.places.get(self.place(self.head.wrapping_add(i)))?.as_ref())
+    }
+    /// Drops all items.
+    pub fn clear(&mut self) {
+        while self.pop_front().is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::VecDeque;
+    use alloc::vec::Vec;
+    use aster_units::Rng;
+
+    /// The slow twin is the standard library's queue.
+    #[test]
+    fn it_does_what_a_deque_does() {
+        for seed in 0..200 {
+            let mut rng = Rng::new(seed);
+            // Some grow, others have room for all.
+            let (mut fast, mut slow) = (Fifo::with_capacity(rng.below(9) as usize), VecDeque::new());
+            let pushes = 4 + rng.below(5);
+            for number in 0..300 {
+                match rng.below(14) {
+                    n if n < pushes => {
+                        fast.push_back(number);
+                        slow.push_back(number);
+                    }
+                    9 => {
+                        fast.push_front(number);
+                        slow.push_front(number);
+                    }
+                    10 => {
+                        let even = |n: &i32| n % 2 == 0;
+                        assert_eq!(fast.pop_front_if(even), slow.pop_front_if(|n| even(n)), "seed {seed}");
+                    }
+                    11 if rng.below(20) == 0 => {
+                        fast.clear();
+                        slow.clear();
+                    }
+                    _ => assert_eq!(fast.pop_front(), slow.pop_front(), "seed {seed}"),
+                }
+                assert_eq!((fast.len(), fast.is_empty()), (slow.len(), slow.is_empty()), "seed {seed}");
+                assert_eq!((fast.front(), fast.back()), (slow.front(), slow.back()), "seed {seed}");
+                assert!(fast.iter().eq(slow.iter()), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn its_counts_may_wrap_around() {
+        let mut queue = Fifo::with_capacity(4);
+        (queue.head, queue.tail) = (usize::MAX - 1, usize::MAX - 1);
+        for round in 0..4 {
+            (0..3).for_each(|i| queue.push_back(10 * round + i));
+            assert_eq!((queue.len(), queue.back()), (3, Some(&(10 * round + 2))));
+            assert_eq!(queue.iter().copied().collect::<Vec<_>>(), [0, 1, 2].map(|i| 10 * round + i));
+            (0..3).for_each(|i| assert_eq!(queue.pop_front(), Some(10 * round + i)));
+            assert!(queue.is_empty());
+        }
+    }
+}
