@@ -98,13 +98,7 @@ impl Core {
         pend(
             || (!self.state.is_busy(self.exec.now())).then_some(()),
             || {
-                let me = self.exec.current();
-                let mut waiting = self.state.waiting.borrow_mut();
-                if waiting.front() != Some(&me) {
-                    waiting.push_front(me);
-                }
-                drop(waiting);
-                self.exec.arm_core(self.index, &self.state);
+                self.exec.keep_core(self.exec.current(), self.index, &self.state);
                 self.exec.suspend()
             },
         )

@@ -76,6 +76,9 @@ pub(crate) struct Inner {
     tasks: RefCell<Vec<Task>>,
     handlers: RefCell<Vec<Rc<dyn Handler>>>,
     pub(crate) cores: RefCell<Vec<Rc<CoreState>>>,
+    // How many tasks wait for a core, of all cores together. Mostly none does, and then no core's queue needs
+    // to be looked at.
+    parked: Cell<u32>,
     current: Cell<u32>,
     stack: Rc<RunningStack>,
     events: Cell<u64>,
@@ -105,6 +108,7 @@ impl Exec {
             tasks: RefCell::default(),
             handlers: RefCell::default(),
             cores: RefCell::default(),
+            parked: Cell::new(0),
             current: Cell::new(u32::MAX),
             stack: Rc::default(),
             events: Cell::new(0),
@@ -300,6 +304,7 @@ impl Exec {
         let cores = core::mem::take(&mut *self.0.cores.borrow_mut());
         self.0.queue.borrow_mut().clear();
         self.0.ready.borrow_mut().clear();
+        self.0.parked.set(0);
         drop((tasks, handlers, cores));
     }
 
@@ -338,31 +343,45 @@ impl Exec {
         if core == NO_CORE {
             return self.poll(id);
         }
-        let (busy, waited_for) = self.core_state(core);
-        if busy || waited_for {
+        if self.is_busy(core) || self.is_waited_for(core) {
             return self.park(id, core);
         }
         self.poll(id);
-        let (_, waited_for) = self.core_state(core);
-        if waited_for {
+        if self.is_waited_for(core) {
             let state = Rc::clone(&self.0.cores.borrow()[core as usize]);
             self.run_core(core, &state);
         }
     }
 
-    /// Whether a core is busy, and whether tasks wait for it. The borrow of the cores ends here, since a
-    /// task may add a core.
+    /// Whether a core is busy. As in [`Exec::is_waited_for`], the borrow of the cores ends here, since a task
+    /// may add a core.
     #[inline]
-    fn core_state(&self, core: u32) -> (bool, bool) {
-        let cores = self.0.cores.borrow();
-        let state = &cores[core as usize];
-        (state.is_busy(self.now()), !state.waiting.borrow().is_empty())
+    fn is_busy(&self, core: u32) -> bool {
+        self.0.cores.borrow()[core as usize].is_busy(self.now())
+    }
+    /// Whether tasks wait for a core.
+    #[inline]
+    fn is_waited_for(&self, core: u32) -> bool {
+        let is_not_empty = || !self.0.cores.borrow()[core as usize].waiting.borrow().is_empty();
+        debug_assert!(self.0.parked.get() > 0 || !is_not_empty(), "a task waits for core {core} uncounted");
+        self.0.parked.get() > 0 && is_not_empty()
     }
 
     fn park(&self, id: u32, core: u32) {
         let state = Rc::clone(&self.0.cores.borrow()[core as usize]);
         state.waiting.borrow_mut().push_back(TaskId(id));
+        self.0.parked.set(self.0.parked.get() + 1);
         self.arm_core(core, &state);
+    }
+    /// The task keeps a core until that is free: it waits before all others, once.
+    pub(crate) fn keep_core(&self, task: TaskId, core: u32, state: &CoreState) {
+        let mut waiting = state.waiting.borrow_mut();
+        if waiting.front() != Some(&task) {
+            waiting.push_front(task);
+            self.0.parked.set(self.0.parked.get() + 1);
+        }
+        drop(waiting);
+        self.arm_core(core, state);
     }
 
     #[inline]
@@ -384,7 +403,7 @@ impl Exec {
         }
     }
 
-    pub(crate) fn arm_core(&self, index: u32, state: &CoreState) {
+    fn arm_core(&self, index: u32, state: &CoreState) {
         if !state.armed.replace(true) {
             let at = state.free_at().max(self.now());
             self.0.queue.borrow_mut().push(at, CORE + index, 0);
@@ -408,6 +427,7 @@ impl Exec {
             }
             let next = state.waiting.borrow_mut().pop_front();
             if let Some(task) = next {
+                self.0.parked.set(self.0.parked.get() - 1);
                 self.poll(task.0);
             }
         }

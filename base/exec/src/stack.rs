@@ -126,17 +126,34 @@ impl RunningStack {
 /// Calls `ready` at once and after each wake, until it returns a value. Every wait of this crate ends here.
 /// `wait` sees to it that the task is woken, suspends its stack if it has one, and says whether it did.
 pub(crate) fn pend<T>(
-    mut ready: impl FnMut() -> Option<T>,
-    mut wait: impl FnMut() -> bool,
+    ready: impl FnMut() -> Option<T>,
+    wait: impl FnMut() -> bool,
 ) -> impl Future<Output = T> {
-    poll_fn(move |_| {
+    Pend { ready, wait }
+}
+
+/// What [`pend`] returns. Unlike the standard library's `poll_fn` it is polled where it is awaited, without a
+/// call: most waits are over at their first look.
+struct Pend<R, W> {
+    ready: R,
+    wait: W,
+}
+
+// Neither closure is ever pinned.
+impl<R, W> Unpin for Pend<R, W> {}
+
+impl<T, R: FnMut() -> Option<T>, W: FnMut() -> bool> Future for Pend<R, W> {
+    type Output = T;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
         loop {
-            if let Some(value) = ready() {
+            if let Some(value) = (self.ready)() {
                 return Poll::Ready(value);
             }
-            if !wait() {
+            if !(self.wait)() {
                 return Poll::Pending;
             }
         }
-    })
+    }
 }
