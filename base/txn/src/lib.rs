@@ -10,12 +10,14 @@ mod descriptor;
 mod field;
 mod instruction;
 pub mod interface;
+mod shape;
 mod transaction;
 
 pub use descriptor::{Descriptor, Direction, Path};
 pub use field::Field;
 pub use instruction::{Instruction, Instructions, Latch, Latches, WordError};
 pub use interface::opcode;
+pub use shape::{Form, Shape};
 pub use transaction::{AddressRun, Fault, MAX_ADDRESS_RUN, MAX_DESCRIPTORS, MAX_OPS, MAX_WORDS, Op, Txn};
 
 #[cfg(test)]

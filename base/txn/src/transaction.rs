@@ -1,5 +1,5 @@
 use crate::interface::{Verdict, limits, word};
-use crate::{Descriptor, Instruction, Instructions, Latch, WordError, opcode};
+use crate::{Descriptor, Instruction, Instructions, Latch, Shape, WordError, opcode};
 use aster_units::{Column, Duration, RowAddr};
 
 /// The most words of a transaction: the depth of the RTL's instruction buffer.
@@ -62,6 +62,7 @@ pub struct Txn {
     ended: bool,
     overflowed: bool,
     fault: Option<Fault>,
+    shape: Option<Shape>,
     // Set if `ops` holds the words of a stream that isn't a transaction, each as the operands of two
     // Timers, lower half first.
     kept: bool,
@@ -90,6 +91,7 @@ impl Default for Txn {
             ended: false,
             overflowed: false,
             fault: None,
+            shape: None,
             kept: false,
             ops: [Op::Timer(0); MAX_OPS],
             descriptors: [Descriptor::mailbox_out(); MAX_DESCRIPTORS],
@@ -128,6 +130,7 @@ impl Txn {
         self.ended = false;
         self.overflowed = false;
         self.fault = None;
+        self.shape = None;
         self.kept = false;
         self
     }
@@ -150,6 +153,17 @@ impl Txn {
     #[inline]
     pub fn descriptors(&self) -> &[Descriptor] {
         &self.descriptors[..usize::from(self.described)]
+    }
+    /// Its shape, if whoever has built it has named that.
+    #[inline]
+    pub fn shape(&self) -> Option<Shape> {
+        self.shape
+    }
+    /// Says what shape it has, with nothing to be added behind that.
+    #[inline]
+    pub fn shaped(&mut self, shape: Shape) -> &mut Self {
+        self.shape = Some(shape);
+        self
     }
     /// True when something did not fit.
     #[inline]

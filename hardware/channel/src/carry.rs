@@ -27,7 +27,7 @@ fn fault(cycle: u64, error: impl Into<TxnError>) -> Box<Fault> {
 /// A transaction with its plan. It starts at `start`.
 pub(crate) struct Course<'a> {
     pub txn: &'a Txn,
-    pub plan: &'a Plan,
+    pub plan: Plan<'a>,
     pub table: &'a CycleTable,
     pub start: Instant,
 }

@@ -1,7 +1,7 @@
 use crate::carry::Course;
 use crate::stages::{StageConfig, Stages};
 use crate::timing::{CycleTable, EngineClock};
-use crate::walk::{Bounds, Plan};
+use crate::walk::{Bounds, Extent, Planner};
 use crate::ways::MemoryWays;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -64,7 +64,7 @@ pub struct Engine<P: Package> {
     in_flight: RefCell<Option<InFlight>>,
     /// The slot that has been chosen to be next while another owns the channel.
     chosen: Cell<Option<usize>>,
-    plan: RefCell<Plan>,
+    planner: RefCell<Planner>,
     free_at: Cell<Instant>,
     over_at: Cell<Instant>,
     stats: Cell<ChannelStats>,
@@ -100,7 +100,7 @@ impl<P: Package + 'static> Engine<P> {
             stages: RefCell::new(Stages::new(config.stages)),
             in_flight: RefCell::new(None),
             chosen: Cell::new(None),
-            plan: RefCell::new(Plan::new()),
+            planner: RefCell::new(Planner::new()),
             free_at: Cell::default(),
             over_at: Cell::new(Instant::MAX),
             stats: Cell::default(),
@@ -160,17 +160,23 @@ impl<P: Package + 'static> Engine<P> {
             let sampled = self.sampled(pushed_now);
             let pushed = sampled + self.clock.period * u64::from(self.clock.fifo_latency);
             let start = pushed.max(self.free_at.get());
-            let mut plan = self.plan.borrow_mut();
-            let made = plan.make(&self.port.in_flight(slot), table, start, &self.bounds, &self.memory);
-            let (over, bytes) = (plan.over, plan.bytes);
-            drop(plan);
-            if let Err(error) = made {
-                // A refused transaction takes one cycle.
-                self.free_at.set(start + self.clock.period);
-                self.over_at.set(start);
-                self.fail(slot, start, error);
-                continue;
-            }
+            let made = self.planner.borrow_mut().make(
+                &self.port.in_flight(slot),
+                (index, table),
+                start,
+                &self.bounds,
+                &self.memory,
+            );
+            let Extent { over, bytes } = match made {
+                Ok(extent) => extent,
+                Err(error) => {
+                    // A refused transaction takes one cycle.
+                    self.free_at.set(start + self.clock.period);
+                    self.over_at.set(start);
+                    self.fail(slot, start, error);
+                    continue;
+                }
+            };
             let end = table.at(start, over);
             *self.in_flight.borrow_mut() = Some(InFlight { slot, start, table: index, bytes });
             // Nothing that is issued in the meantime can start before this one has ended, and then the
@@ -218,8 +224,8 @@ impl<P: Package + 'static> Engine<P> {
                 tap.transaction(start, now, txn.name());
             }
             stages.reset();
-            let plan = self.plan.borrow();
-            let course = Course { txn: &txn, plan: &plan, table, start };
+            let planner = self.planner.borrow();
+            let course = Course { txn: &txn, plan: planner.plan(), table, start };
             let chips = txn.chips();
             let driven = self.port.is_driven_by_hardware();
             let carried = match (&mut *tap, packages.get_mut(chips.trailing_zeros() as usize)) {

@@ -2,6 +2,7 @@
 
 use crate::Lun;
 use aster_ports::flash::FlashError;
+use aster_txn::{Form, Shape};
 use aster_units::RowAddr;
 use aster_wire::onfi::{Status, command};
 
@@ -11,6 +12,6 @@ use aster_wire::onfi::{Status, command};
 /// As [`super::program_page`].
 pub async fn erase_block(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> {
     let mut txn = lun.txn("erase");
-    txn.cmd(command::ERASE).row(row).cmd(command::ERASE_CONFIRM);
+    txn.cmd(command::ERASE).row(row).cmd(command::ERASE_CONFIRM).shaped(Shape::of(Form::Erase));
     lun.until_ready(txn, row, lun.config().t_bers).await
 }

@@ -3,6 +3,7 @@
 use super::{T_PLANE, load, program_cache, t_prog};
 use crate::Lun;
 use aster_ports::flash::{FlashError, Target};
+use aster_txn::{Form, Shape};
 use aster_units::{BufferId, CellMode, PageType, RowAddr};
 use aster_wire::onfi::{Status, command};
 
@@ -13,6 +14,7 @@ use aster_wire::onfi::{Status, command};
 pub async fn program_page(lun: &Lun, row: RowAddr, from: BufferId) -> Result<Status, FlashError> {
     let mut txn = lun.txn("program");
     load(lun, &mut txn, command::PROGRAM, row, from).cmd(command::PROGRAM_CONFIRM);
+    txn.shaped(Shape::of(Form::Program));
     lun.until_ready(txn, row, t_prog(lun, row)).await
 }
 

@@ -4,7 +4,7 @@ use super::{read_address, select_column, t_r, transaction};
 use crate::Lun;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::FlashError;
-use aster_txn::{Descriptor, Direction, Txn};
+use aster_txn::{Descriptor, Direction, Form, Shape, Txn};
 use aster_units::{BufferId, Column, Instant, RowAddr, SectorRange};
 use aster_wire::onfi::{Status, command};
 
@@ -30,12 +30,14 @@ pub(super) async fn status(lun: &Lun, row: RowAddr, enhanced: bool) -> Result<St
 
 /// READ STATUS or READ STATUS ENHANCED, with the status byte into the mailbox.
 pub(super) fn ask_status(txn: &mut Txn, row: RowAddr, enhanced: bool) {
-    if enhanced {
+    let form = if enhanced {
         txn.cmd(command::READ_STATUS_ENHANCED).row(row);
+        Form::StatusEnhanced
     } else {
         txn.cmd(command::READ_STATUS);
-    }
-    txn.describe(Descriptor::mailbox_out()).data_read(STATUS_BYTES);
+        Form::Status
+    };
+    txn.describe(Descriptor::mailbox_out()).data_read(STATUS_BYTES).shaped(Shape::of(form));
 }
 
 /// READ PAGE into a buffer: sectors of `row` through the stages, with the OOB (Algorithm 2). Three kinds of
@@ -60,7 +62,7 @@ pub async fn read_page(
 /// As [`read_page`].
 pub async fn read_trigger(lun: &Lun, row: RowAddr) -> Result<(), FlashError> {
     let mut txn = lun.txn("read");
-    read_address(&mut txn, row).cmd(command::READ_CONFIRM);
+    read_address(&mut txn, row).cmd(command::READ_CONFIRM).shaped(Shape::of(Form::Read));
     lun.until_ready(txn, row, t_r(lun, row)).await?;
     Ok(())
 }
@@ -77,6 +79,7 @@ pub async fn read_transfer(
 ) -> Result<FrameReport, FlashError> {
     let mut txn = lun.txn("read transfer");
     fetch(lun, &mut txn, row, sectors, into);
+    txn.shaped(Shape::new(Form::Transfer, sectors));
     let result = lun.issue(txn).finished().await.map_err(transaction)?;
     Ok(result.frame)
 }
@@ -98,6 +101,7 @@ pub async fn read_transfer_and_trigger(
     let mut txn = lun.txn("read transfer, next read");
     fetch(lun, &mut txn, row, sectors, into);
     read_address(&mut txn, next).cmd(command::READ_CONFIRM);
+    txn.shaped(Shape::new(Form::TransferThenRead, sectors));
     let result = lun.issue(txn).finished().await.map_err(transaction)?;
     Ok((result.frame, result.over))
 }

@@ -4,7 +4,7 @@ use super::config::FixedConfig;
 use aster_codec::seed_of_row;
 use aster_parties::{Segment, SegmentKind};
 use aster_ports::flash::Target;
-use aster_txn::{Descriptor, Direction, Txn};
+use aster_txn::{Descriptor, Direction, Form, Shape, Txn};
 use aster_units::{Column, Duration, SectorRange};
 use aster_wire::onfi::{FEATURE_BYTES, command};
 
@@ -133,6 +133,23 @@ pub(super) fn lay_out(segment: &Segment, txn: &mut Txn, place: Place, config: &F
     }
     pause(txn, waits.after);
     txn.end();
+    if let Some(shape) = shape(segment) {
+        txn.shaped(shape);
+    }
+}
+
+/// The shape of the segments that come often. Among planes that work together they are laid out differently.
+fn shape(segment: &Segment) -> Option<Shape> {
+    let form = match segment.kind {
+        _ if segment.planes.follows || segment.planes.goes_on => return None,
+        SegmentKind::Trigger => Form::FixedTrigger,
+        SegmentKind::Transfer => return Some(Shape::new(Form::FixedTransfer, segment.target.sectors)),
+        SegmentKind::Program => Form::FixedProgram,
+        SegmentKind::Erase => Form::FixedErase,
+        SegmentKind::Status => Form::FixedStatus,
+        _ => return None,
+    };
+    Some(Shape::of(form))
 }
 
 /// Its name in waveforms and errors.
