@@ -6,7 +6,7 @@ use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::fmt;
 
 /// The backing failed: what the operating system said, and where.
@@ -93,6 +93,8 @@ pub struct Nvram {
     backing: RefCell<Option<(Box<dyn Medium>, u64)>>,
     // What the part without a capacitor will hold after a loss of power; empty if there is no such part.
     saved: RefCell<Vec<u8>>,
+    // Whether any of its bytes may be other than zero: it is looked at for each write.
+    holds_saved: Cell<bool>,
     refused: RefCell<Option<MediumError>>,
 }
 
@@ -106,6 +108,7 @@ impl Nvram {
             bytes: RefCell::new(vec![0; size]),
             backing: RefCell::new(None),
             saved: RefCell::default(),
+            holds_saved: Cell::default(),
             refused: RefCell::default(),
         })
     }
@@ -124,6 +127,7 @@ impl Nvram {
             bytes: RefCell::new(bytes),
             backing: RefCell::new(Some((medium, offset))),
             saved: RefCell::default(),
+            holds_saved: Cell::default(),
             refused: RefCell::default(),
         }))
     }
@@ -131,12 +135,14 @@ impl Nvram {
     /// saved.
     pub fn keep_only_saved(&self, length: usize) {
         *self.saved.borrow_mut() = self.bytes.borrow()[..length].to_vec();
+        self.holds_saved.set(true);
     }
     /// Saves the bytes that have no capacitor: as they are now, they survive a loss of power.
     pub fn save(&self) {
         let mut saved = self.saved.borrow_mut();
         let length = saved.len();
         saved.copy_from_slice(&self.bytes.borrow()[..length]);
+        self.holds_saved.set(true);
         self.write_through(0, &saved);
     }
     /// The drive loses power.
@@ -172,7 +178,7 @@ impl Nvram {
         self.bytes.borrow_mut()[offset..offset + from.len()].copy_from_slice(from);
         let mut saved = self.saved.borrow_mut();
         let volatile = saved.len().saturating_sub(offset).min(from.len());
-        if volatile > 0 && saved.iter().any(|&byte| byte != 0) {
+        if volatile > 0 && self.holds_saved.replace(false) && saved.iter().any(|&byte| byte != 0) {
             // What was saved is out of date: erase it before anything else happens.
             saved.fill(0);
             self.write_through(0, &saved);

@@ -10,7 +10,6 @@ use crate::terms::bits::Bits;
 use crate::terms::block::Stream;
 use crate::terms::units::UnitShape;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use aster_units::{Lpn, LunIndex, Ppa, Upa};
 
@@ -76,7 +75,7 @@ pub(crate) enum Safety {
 pub(crate) struct UnsafePrograms {
     shape: UnitShape,
     pages_per_lun: u32,
-    luns: Box<[VecDeque<UnsafeProgram>]>,
+    luns: Box<[Vec<UnsafeProgram>]>,
     // The states of the units of all programs, page after page, and the free slots for further pages.
     units: Vec<UnitState>,
     free: Vec<u32>,
@@ -94,7 +93,7 @@ impl UnsafePrograms {
         UnsafePrograms {
             shape,
             pages_per_lun: layout.blocks_per_lun() * layout.pages_per_block(),
-            luns: (0..luns).map(|_| VecDeque::with_capacity(depth)).collect(),
+            luns: (0..luns).map(|_| Vec::with_capacity(depth)).collect(),
             units: Vec::with_capacity(luns * depth * shape.per_page() as usize),
             free: Vec::with_capacity(luns * depth),
             replaced: Bits::new(units),
@@ -121,7 +120,7 @@ impl UnsafePrograms {
         }
         self.order += 1;
         let program = UnsafeProgram { ppa, units, by, ended: false, order: self.order };
-        self.luns[lun.index()].push_back(program);
+        self.luns[lun.index()].push(program);
     }
     fn lun_of(&self, ppa: Ppa) -> LunIndex {
         LunIndex(ppa.0 / self.pages_per_lun)
@@ -183,16 +182,16 @@ impl UnsafePrograms {
         closed: bool,
         into: &mut Vec<DurableChange>,
     ) -> bool {
+        let inside = |program: &UnsafeProgram| line.contains(&program.ppa.0);
         let list = &self.luns[lun.index()];
-        let inside = |program: &&UnsafeProgram| line.contains(&program.ppa.0);
-        if !closed || list.iter().filter(inside).any(|program| !program.ended) {
+        let Some(first) = list.iter().position(inside).filter(|_| closed) else { return false };
+        if list[first..].iter().any(|program| inside(program) && !program.ended) {
             return false;
         }
-        let mut any = false;
-        while let Some(at) = self.luns[lun.index()].iter().position(|program| line.contains(&program.ppa.0))
-            && let Some(program) = self.luns[lun.index()].remove(at)
-        {
-            any = true;
+        let mut next = first;
+        while let Some(further) = self.luns[lun.index()][next..].iter().position(inside) {
+            next += further;
+            let program = self.luns[lun.index()].remove(next);
             debug_assert!(program.ended, "{:?} is safe before it is programmed", program.ppa);
             for slot in 0..self.shape.per_page() {
                 let state = self.units[(program.units + slot) as usize];
@@ -211,7 +210,7 @@ impl UnsafePrograms {
             }
             self.free.push(program.units);
         }
-        any
+        true
     }
 
     /// How safe the page is. `line` is its word line, and `closed` says that the line gets no further
@@ -249,7 +248,7 @@ impl UnsafePrograms {
     }
     /// The number of units that there is room for.
     pub(crate) fn units(&self) -> usize {
-        self.luns.iter().map(VecDeque::len).sum::<usize>() * self.shape.per_page() as usize
+        self.luns.iter().map(Vec::len).sum::<usize>() * self.shape.per_page() as usize
     }
     /// The changes of a LUN that aren't journaled but may be later, each with its place in the order of
     /// changes.

@@ -25,6 +25,8 @@ pub(crate) struct OwnPages {
     media: Rc<Media>,
     blocks: BlockLayout,
     logical_pages: u32,
+    entries_per_page: usize,
+    map_pages: u32,
     // Tells this placement of pages from others.
     placed: u64,
 }
@@ -37,12 +39,15 @@ impl OwnPages {
         media: &Rc<Media>,
         placed: u64,
     ) -> Self {
+        let entries_per_page = runtime.geometry.page_bytes as usize / MAP_ENTRY_BYTES as usize;
         OwnPages {
             runtime: Rc::clone(runtime),
             pages: Rc::clone(pages),
             media: Rc::clone(media),
             blocks: BlockLayout::of(&runtime.config),
             logical_pages: runtime.config.logical_pages() as u32,
+            entries_per_page,
+            map_pages: (runtime.config.stored_map().entries() as usize).div_ceil(entries_per_page) as u32,
             placed,
         }
     }
@@ -89,10 +94,11 @@ impl OwnPages {
         parts.iter().fold(0, |all, part| mix64(all ^ part.wrapping_add(0x9e37_79b9)))
     }
     pub(crate) fn entries_per_page(&self) -> usize {
-        self.runtime.geometry.page_bytes as usize / MAP_ENTRY_BYTES as usize
+        self.entries_per_page
     }
+    /// Pages of the stored map, without the block table.
     pub(crate) fn map_pages(&self) -> u32 {
-        (self.runtime.config.stored_map().entries() as usize).div_ceil(self.entries_per_page()) as u32
+        self.map_pages
     }
     // The bits before the block table, in bytes.
     pub(crate) fn present_bytes(&self) -> usize {
