@@ -137,6 +137,32 @@ pub struct BurstTiming {
     pub mode: DataMode,
 }
 
+/// The times of a command of three steps: a first cycle, addresses in a row, a second cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommandTimes {
+    /// The edge of the first cycle's latch.
+    pub first: Instant,
+    /// The edge of the first address latch.
+    pub addresses: Instant,
+    /// From one address latch to the next.
+    pub cycle: Duration,
+    /// The edge of the second cycle's latch.
+    pub second: Instant,
+}
+
+/// The times of a READ STATUS that is alone between CE# low and CE# high.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StatusTimes {
+    /// CE# goes low.
+    pub selected: Instant,
+    /// The edge of the command latch.
+    pub command: Instant,
+    /// The status byte's strobes.
+    pub burst: BurstTiming,
+    /// CE# goes high.
+    pub released: Instant,
+}
+
 /// Page content as it passes between register and stages in the model: plain, without being encoded into
 /// code words.
 #[derive(Clone, Copy, Debug)]
@@ -225,6 +251,22 @@ pub trait Package {
             self.latch(first + cycle * i as u64, Latch::Address(value)).map_err(|error| (i, error))?;
         }
         Ok(())
+    }
+
+    /// A command of three steps at once: `first`, `addresses`, `second`. Returns true if the package has
+    /// taken it, with the effect of its latches one by one. Otherwise nothing has happened, and the
+    /// controller latches them one by one: a package may know no shorter way, or an error may be in the way.
+    /// By default it knows none.
+    #[inline]
+    fn command(&mut self, _at: &CommandTimes, _first: u8, _addresses: &[u8], _second: u8) -> bool {
+        false
+    }
+
+    /// READ STATUS at once, from CE# low to CE# high, of a chip that isn't selected. Returns the status byte
+    /// if the package has taken it; as in [`Package::command`], nothing has happened otherwise.
+    #[inline]
+    fn read_status(&mut self, _at: &StatusTimes) -> Option<u8> {
+        None
     }
 
     /// The controller fetches `length` bytes. `take` gets them by reference, without a copy.

@@ -7,10 +7,13 @@ use crate::walk::{BusStep, Plan};
 use alloc::boxed::Box;
 use aster_ports::channel::{BusTap, TxnError};
 use aster_ports::dram::Buffers;
-use aster_ports::package::{BurstTiming, DataIn, DataOut, Package, PageData, ProtocolError};
+use aster_ports::package::{
+    BurstTiming, CommandTimes, DataIn, DataOut, Package, PageData, ProtocolError, StatusTimes,
+};
 use aster_txn::interface::limits::MAILBOX_BYTES;
 use aster_txn::{AddressRun, Descriptor, Latch, MAX_DESCRIPTORS, Op, Path, Txn};
 use aster_units::{Content, Instant};
+use aster_wire::onfi::command::READ_STATUS;
 
 /// What went wrong, and in which cycle. Functions return it boxed, so that the results of successful
 /// steps stay small.
@@ -23,6 +26,9 @@ pub(crate) struct Fault {
 fn fault(cycle: u64, error: impl Into<TxnError>) -> Box<Fault> {
     Box::new(Fault { cycle, error: error.into() })
 }
+
+/// The steps of a command with addresses: its first cycle, the addresses, its second cycle.
+const COMMAND_STEPS: usize = 3;
 
 /// A transaction with its plan. It starts at `start`.
 pub(crate) struct Course<'a> {
@@ -92,10 +98,19 @@ impl Course<'_> {
         stages: &mut Stages,
         dram: &mut Buffers,
     ) -> Result<u64, Box<Fault>> {
+        if let Some(status) = self.status_alone(package) {
+            return Ok(status);
+        }
         let mut moved = Moved::default();
         package.select(self.start, true).map_err(|e| fault(0, e))?;
-        for (index, op) in self.txn.ops().iter().enumerate() {
+        let (ops, mut index) = (self.txn.ops(), 0);
+        while let Some(op) = ops.get(index) {
+            if self.command(&ops[index..], index, package) {
+                index += COMMAND_STEPS;
+                continue;
+            }
             let step = &self.plan.steps[index];
+            index += 1;
             let done = match op {
                 &Op::Command(command) => package
                     .latch(self.at(step.first), Latch::Command(command))
@@ -134,6 +149,39 @@ impl Course<'_> {
         let end = self.plan.cycles;
         package.select(self.at(end), false).map_err(|e| fault(end, e))?;
         Ok(moved.mailbox)
+    }
+
+    /// Carries out a transaction that is nothing but READ STATUS, if the package takes that at once. Returns
+    /// the mailbox.
+    #[inline]
+    fn status_alone<P: Package>(&self, package: &mut P) -> Option<u64> {
+        let &[Op::Command(READ_STATUS), Op::DataRead(1, index)] = self.txn.ops() else { return None };
+        if self.descriptor(index).path != Path::Mailbox {
+            return None;
+        }
+        let [command, burst] = self.plan.steps.first_chunk()?;
+        let at = StatusTimes {
+            selected: self.start,
+            command: self.at(command.first),
+            burst: self.timing(burst),
+            released: self.at(self.plan.cycles),
+        };
+        package.read_status(&at).map(u64::from)
+    }
+
+    /// Whether `ops`, whose first one has this index, begin with a command of three steps that the package
+    /// has taken at once.
+    #[inline]
+    fn command<P: Package>(&self, ops: &[Op], index: usize, package: &mut P) -> bool {
+        let [Op::Command(first), Op::Addresses(run), Op::Command(second), ..] = ops else { return false };
+        let steps = &self.plan.steps[index..index + COMMAND_STEPS];
+        let at = CommandTimes {
+            first: self.at(steps[0].first),
+            addresses: self.at(steps[1].first),
+            cycle: self.table.latch_time(),
+            second: self.at(steps[2].first),
+        };
+        package.command(&at, *first, run.bytes(), *second)
     }
 
     /// Carries out the plan on every selected package, and reports it to `tap` if there is one.

@@ -1,6 +1,6 @@
 //! The data interface of a package, and the waits that it asks of the controller.
 
-use aster_ports::package::{DataMode, ProtocolError};
+use aster_ports::package::{DataMode, ProtocolError, StatusTimes};
 use aster_units::{Duration, Instant};
 use aster_wire::onfi::{DataInterface, Timing};
 
@@ -132,6 +132,7 @@ impl Waits {
     }
 
     /// Checks the waits before CE# goes low.
+    #[inline]
     pub fn before_select(&self, at: Instant) -> Result<(), ProtocolError> {
         wait("tCEH", self.t_ceh, self.released, at)
     }
@@ -149,6 +150,17 @@ impl Waits {
         wait("tCCS", self.t_ccs, self.column_changed, at)?;
         wait("tWHR", self.t_whr, self.latched, at)?;
         wait("tRR", self.t_rr, ready, at)
+    }
+    /// Whether a READ STATUS keeps all waits: those before CE# low, before its latch and before its burst.
+    #[inline]
+    pub fn allow_status(&self, at: &StatusTimes) -> bool {
+        let first = at.burst.first;
+        self.before_select(at.selected).is_ok()
+            && self.before_latch(at.command).is_ok()
+            // Its latch is the last one before the burst, and ends a change of column.
+            && wait("tITC", self.t_itc, self.switched, first).is_ok()
+            && wait("tWB", self.t_wb, self.confirmed, first).is_ok()
+            && first >= at.command + self.t_whr
     }
     /// Checks the waits before a burst to the package.
     #[inline]

@@ -62,7 +62,8 @@ impl NandPackage {
         Ok(())
     }
 
-    fn column_changed(&mut self, at: Instant) {
+    #[inline]
+    pub(crate) fn column_changed(&mut self, at: Instant) {
         self.view = View::Data;
         self.phase = BusPhase::Idle;
         self.waits.latched(at);

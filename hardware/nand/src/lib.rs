@@ -40,6 +40,7 @@ mod register;
 mod store;
 mod timing;
 mod variant;
+mod whole;
 mod work;
 
 pub use array::{NandArray, NandCells};

@@ -10,7 +10,9 @@ use crate::phase::{BusPhase, Loading, Prefix, Target, View};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Recorder};
-use aster_ports::package::{BurstTiming, DataIn, DataOut, Package, ProtocolError, Shown};
+use aster_ports::package::{
+    BurstTiming, CommandTimes, DataIn, DataOut, Package, ProtocolError, Shown, StatusTimes,
+};
 use aster_txn::Latch;
 use aster_units::{Duration, Instant, LunAddr};
 use aster_wire::onfi::command;
@@ -56,8 +58,8 @@ pub struct NandPackage {
     pub(crate) answer_twice: bool,
     status: [u8; STATUS_BYTES_MAX],
     recorder: Recorder,
-    enabled: bool,
-    last_seen: Instant,
+    pub(crate) enabled: bool,
+    pub(crate) last_seen: Instant,
     power: Rc<Power>,
 }
 
@@ -319,6 +321,26 @@ impl Package for NandPackage {
             self.latch(first + cycle * i as u64, Latch::Address(value)).map_err(|error| (i, error))?;
         }
         Ok(())
+    }
+
+    #[inline]
+    fn command(&mut self, at: &CommandTimes, first: u8, addresses: &[u8], second: u8) -> bool {
+        let taken = self.enabled && self.command_at_once(at, first, addresses, second);
+        if taken {
+            self.last_seen = at.second;
+        }
+        taken
+    }
+
+    #[inline]
+    fn read_status(&mut self, at: &StatusTimes) -> Option<u8> {
+        if self.enabled {
+            return None;
+        }
+        let status = self.status_at_once(at)?;
+        self.status[0] = status;
+        self.last_seen = at.burst.last.max(at.released);
+        Some(status)
     }
 
     #[inline]

@@ -17,3 +17,4 @@ mod rules;
 mod runs;
 mod vendor;
 mod waits;
+mod whole;

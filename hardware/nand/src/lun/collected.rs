@@ -27,6 +27,11 @@ impl Collected {
     pub fn is_empty(&self) -> bool {
         self.gathered.is_empty() && self.loaded.is_empty()
     }
+    /// Whether a multi-plane command is collecting.
+    #[inline]
+    pub fn is_gathering(&self) -> bool {
+        self.gathers.is_some()
+    }
     /// The pages of other planes.
     #[inline]
     pub fn gathered(&self) -> &[PageAddr] {

@@ -14,6 +14,11 @@ impl LunModel {
     pub fn admit(&mut self, gathers: Gathers, page: PageAddr) -> Result<(), Refusal> {
         self.collected.admit(gathers, page)
     }
+    /// Whether a multi-plane command collects pages.
+    #[inline]
+    pub fn collects(&self) -> bool {
+        self.collected.is_gathering()
+    }
     /// 32h, 11h or D1h: collects one more plane.
     pub fn gather(&mut self, at: Instant, gathers: Gathers, page: PageAddr) -> Started {
         self.collected.gather(gathers, page);
