@@ -185,6 +185,19 @@ impl PageLayout {
         };
         Span { column: Column(column as u16), length: self.parity_bytes as u32 }
     }
+    /// The chunk whose data or parity has this column. `None` where no chunk is: in the OOB's code word and
+    /// behind it.
+    #[inline]
+    pub const fn chunk_at(&self, column: u32) -> Option<u16> {
+        let data = self.chunks() as u32 * self.chunk_bytes as u32;
+        let chunk = match self.placement {
+            Placement::Spare if column < data => column / self.chunk_bytes as u32,
+            Placement::Spare if self.parity_bytes == 0 => return None,
+            Placement::Spare => (column - data) / self.parity_bytes as u32,
+            Placement::Interleaved => column / self.code_word_bytes(),
+        };
+        if chunk < self.chunks() as u32 { Some(chunk as u16) } else { None }
+    }
     /// Seed, OOB and their parity: one run of columns, after everything else.
     pub const fn oob_span(&self) -> Span {
         Span {

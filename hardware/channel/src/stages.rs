@@ -21,6 +21,7 @@ use aster_ports::layout::{PageLayout, SEED_BYTES, Span};
 use aster_ports::package::{DataOut, PageData, ProtocolError};
 use aster_txn::Descriptor;
 use aster_units::{Content, Duration, Instant, SECTOR_BYTES};
+use hits::Hits;
 
 /// What the stages do with a chunk that has wrong bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -101,6 +102,7 @@ pub struct Stages {
     detect_latency: Duration,
     correct_latency: Duration,
     solver: Option<SharedSolver>,
+    hits: Hits,
     // A raw page's bytes, gathered burst by burst.
     raw: Box<[u8]>,
     parts: usize,
@@ -125,6 +127,7 @@ impl Stages {
             layout,
             ecc,
             scratch,
+            hits: Hits::new(&layout),
             correction: config.correction,
             codes: CodeArea::of(&layout),
             detect_latency: config.detect_latency,
@@ -327,35 +330,29 @@ impl Stages {
     ) {
         let per_sector = self.layout.chunks_per_sector();
         let chunk_bytes = usize::from(self.layout.chunk_bytes());
-        for sector in descriptor.sectors.first..descriptor.sectors.end() {
-            for chunk in u16::from(sector) * per_sector..u16::from(sector + 1) * per_sector {
-                let (in_data, in_parity) = (
-                    within(flips, self.layout.chunk_data(chunk)),
-                    within(flips, self.layout.chunk_parity(chunk)),
-                );
-                if in_data.is_empty() && in_parity.is_empty() {
-                    continue;
+        let end = u16::from(descriptor.sectors.end()) * per_sector;
+        let mut next = u16::from(descriptor.sectors.first) * per_sector;
+        self.hits.find(&self.layout, flips);
+        while let Some(chunk) = self.hits.next(next, end) {
+            next = chunk + 1;
+            let (data_span, parity_span) = (self.layout.chunk_data(chunk), self.layout.chunk_parity(chunk));
+            let (in_data, in_parity) = (within(flips, data_span), within(flips, parity_span));
+            let verdict = match page.content {
+                Content::Full => {
+                    let at = usize::from(chunk) * chunk_bytes;
+                    correct(
+                        &self.ecc,
+                        &mut self.scratch,
+                        Which::Chunk,
+                        &mut target[at..at + chunk_bytes],
+                        (in_data, data_span),
+                        (in_parity, parity_span),
+                    )
                 }
-                let verdict = match page.content {
-                    Content::Full => {
-                        let at = usize::from(chunk) * chunk_bytes;
-                        let bytes = &mut target[at..at + chunk_bytes];
-                        let (data_span, parity_span) =
-                            (self.layout.chunk_data(chunk), self.layout.chunk_parity(chunk));
-                        correct(
-                            &self.ecc,
-                            &mut self.scratch,
-                            Which::Chunk,
-                            bytes,
-                            (in_data, data_span),
-                            (in_parity, parity_span),
-                        )
-                    }
-                    Content::Fingerprint => count(&self.ecc, in_data.len() + in_parity.len()),
-                };
-                let (_, parts) = self.layout.parts_of(chunk);
-                self.note_damage(verdict, |report| report.fail(sector, parts));
-            }
+                Content::Fingerprint => count(&self.ecc, in_data.len() + in_parity.len()),
+            };
+            let (sector, parts) = self.layout.parts_of(chunk);
+            self.note_damage(verdict, |report| report.fail(sector, parts));
         }
         let span = self.layout.oob_span();
         let hit = within(flips, span);
@@ -572,6 +569,7 @@ fn decode(
     Some(corrected)
 }
 
+mod hits;
 mod on_demand;
 #[cfg(test)]
 mod tests;
