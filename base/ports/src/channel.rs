@@ -7,7 +7,6 @@
 use crate::order::Waiting;
 use crate::package::{Interface, ProtocolError};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId, WaitCell};
@@ -149,10 +148,9 @@ pub struct ChannelPort {
     exec: Exec,
     id: ChannelId,
     slots: Box<[TransactionSlot]>,
-    pending: RefCell<VecDeque<u16>>,
+    // In the order of issue; few at a time, so that one in the middle is taken out without much ado.
+    pending: RefCell<Vec<u16>>,
     chooser: RefCell<Option<Chooser>>,
-    // The slots that are chosen among. A field, so that its memory is allocated once.
-    waiting: RefCell<Vec<u16>>,
     engine: Cell<Option<HandlerId>>,
     // Whether to post the engine when a transaction may start at once. A post clears it.
     listens: Cell<bool>,
@@ -182,9 +180,8 @@ impl ChannelPort {
             exec: exec.clone(),
             id,
             slots: (0..luns).map(slot).collect(),
-            pending: RefCell::new(VecDeque::with_capacity(luns)),
+            pending: RefCell::new(Vec::with_capacity(luns)),
             chooser: RefCell::new(None),
-            waiting: RefCell::new(Vec::with_capacity(luns)),
             engine: Cell::new(None),
             listens: Cell::new(true),
             hardware: Cell::new(false),
@@ -279,8 +276,8 @@ impl ChannelPort {
         // A core whose local time is ahead issues for a later time. Other transactions may come before
         // that one.
         let earlier = |other: &u16| self.slots[usize::from(*other)].issued.get() <= at;
-        if pending.back().is_none_or(earlier) {
-            pending.push_back(slot as u16);
+        if pending.last().is_none_or(earlier) {
+            pending.push(slot as u16);
         } else {
             let place = pending.iter().rposition(earlier).map_or(0, |last| last + 1);
             pending.insert(place, slot as u16);
@@ -329,27 +326,24 @@ impl ChannelPort {
         if let Some(chooser) = &mut *self.chooser.borrow_mut() {
             return self.chosen(chooser, &mut pending, now);
         }
-        let first = usize::from(*pending.front()?);
+        let first = usize::from(*pending.first()?);
         if self.slots[first].issued.get() > now {
             return None;
         }
-        pending.pop_front();
+        pending.remove(0);
         Some(first)
     }
-    fn chosen(&self, chooser: &mut Chooser, pending: &mut VecDeque<u16>, now: Instant) -> Option<usize> {
-        let mut waiting = self.waiting.borrow_mut();
-        waiting.clear();
-        let due = |slot: &u16| self.slots[usize::from(*slot)].issued.get() <= now;
-        waiting.extend(pending.iter().copied().take_while(due));
+    fn chosen(&self, chooser: &mut Chooser, pending: &mut Vec<u16>, now: Instant) -> Option<usize> {
+        let is_due = |slot: &&u16| self.slots[usize::from(**slot)].issued.get() <= now;
+        let waiting = &pending[..pending.iter().take_while(is_due).count()];
         let passed_over = |slot: u16| &self.slots[usize::from(slot)].passed_over;
-        let index = match waiting.as_slice() {
+        let index = match waiting {
             [] => return None,
             some => chooser(self, some),
         };
-        let slot = waiting[index];
         waiting[..index].iter().for_each(|&slot| passed_over(slot).set(passed_over(slot).get() + 1));
+        let slot = pending.remove(index);
         passed_over(slot).set(0);
-        pending.retain(|&other| other != slot);
         Some(usize::from(slot))
     }
     /// The transaction that waits in a slot, as a chooser sees it.

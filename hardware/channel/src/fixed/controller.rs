@@ -6,7 +6,6 @@ use super::module::{Module, Next};
 use super::segment::{Place, Waits, lay_out};
 use super::synchronous::RoundRobin;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::{Exec, Handler, HandlerId};
@@ -41,7 +40,7 @@ struct Unit {
     outside: Cell<Option<(Segment, Duration)>>,
     // Requests whose bus part is over, but whose data are still in the stages or whose completion is in
     // transit.
-    ending: RefCell<VecDeque<Ending>>,
+    ending: RefCell<Vec<Ending>>,
 }
 
 /// A request that is ending.
@@ -102,7 +101,7 @@ impl FixedController {
             place: Place { way: slot % ways, names_row: config.geometry.luns > 1 || config.multi_plane },
             module: RefCell::new(Module::new()),
             outside: Cell::new(None),
-            ending: RefCell::new(VecDeque::with_capacity(ENDING)),
+            ending: RefCell::new(Vec::with_capacity(ENDING)),
         };
         let controller = Rc::new(FixedController {
             exec: channel.exec().clone(),
@@ -157,7 +156,7 @@ impl FixedController {
         if sent && at <= now {
             return self.requests.complete(tag, outcomes);
         }
-        self.units[slot].ending.borrow_mut().push_back(Ending { tag, outcomes, at, sent });
+        self.units[slot].ending.borrow_mut().push(Ending { tag, outcomes, at, sent });
         self.exec.schedule(at, self.id(), token(slot, ENDING_OVER));
     }
 
@@ -269,9 +268,8 @@ impl FixedController {
         let now = self.exec.now();
         loop {
             let mut ending = self.units[slot].ending.borrow_mut();
-            let Some(over) = ending.iter().position(|e| e.at <= now).and_then(|at| ending.remove(at)) else {
-                return;
-            };
+            let Some(first) = ending.iter().position(|e| e.at <= now) else { return };
+            let over = ending.remove(first);
             drop(ending);
             match over.sent {
                 true => self.requests.complete(over.tag, over.outcomes),
