@@ -5,6 +5,7 @@ mod again;
 mod args;
 mod bench_channel;
 mod board_words;
+mod compare;
 mod console;
 mod debug_console;
 mod demo;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     let result = match parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Explain(args) => run::explain(&args),
         Command::Image { command } => image::run(&command),
         Command::Trace { command } => trace::run(&command),

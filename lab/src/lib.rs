@@ -6,6 +6,7 @@ pub mod asked;
 pub mod audit;
 pub mod babol;
 pub mod channel;
+pub mod compare;
 pub mod cosmos;
 pub mod demo;
 mod doubt;

@@ -1,6 +1,7 @@
 //! The command line: a file for each command.
 
 mod bench_channel;
+mod compare;
 mod content;
 mod demo;
 mod image;
@@ -18,6 +19,7 @@ mod trace;
 mod waf;
 
 pub(crate) use bench_channel::BenchChannelArgs;
+pub(crate) use compare::CompareArgs;
 pub(crate) use content::ContentArg;
 pub(crate) use demo::DemoArgs;
 pub(crate) use image::{ImageCheckArgs, ImageCommand};
@@ -79,6 +81,11 @@ pub(crate) enum Command {
     /// fetched them.
     #[command(after_help = run::EXPLAIN_EXAMPLES)]
     Explain(Box<ExplainArgs>),
+    /// Put reports of runs side by side: what differs in how they were made, and in their figures
+    ///
+    /// Runs that differ by their seeds alone are one, with the confidence that their figures have.
+    #[command(after_help = compare::COMPARE_EXAMPLES)]
+    Compare(CompareArgs),
     /// Serve a drive to a virtual machine: an NVMe drive on PCIe that stock Linux uses
     ///
     /// QEMU 10.1 or later attaches to the socket with vfio-user-pci; see docs/serve.md for its command line.

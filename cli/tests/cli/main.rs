@@ -2,6 +2,7 @@
 
 mod again;
 mod channel;
+mod compare;
 mod follow;
 mod full_disk;
 mod grouped;
