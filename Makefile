@@ -5,7 +5,7 @@ SHELL := /bin/bash
 SETUP := scripts/setup.sh
 # The workspace has crates that are built by Verilator; tests also simulate and prove the RTL.
 SETUP_RUN := scripts/setup.sh --verilator
-SETUP_TEST := scripts/setup.sh --rtl --guest
+SETUP_TEST := scripts/setup.sh --rtl --guest --browser
 SETUP_PYTHON := scripts/setup.sh --verilator --python
 SETUP_LINT := scripts/setup.sh --bare-metal --rtl
 # Benches boot a guest.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes a machine able to build Aster, then runs the command given, if any, in that environment.
 #
-#   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [--valgrind] [--guest] [--lightnvm] [--python]
-#                    [command …]
+#   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [--valgrind] [--browser] [--guest] [--lightnvm]
+#                    [--python] [command …]
 #
 # Needs nothing but bash and either root or sudo; says what it installs; is quiet and quick when nothing is
 # missing:
@@ -13,6 +13,7 @@
 #   - with --verilator also Verilator and a C++ compiler, which RTL channels are built by
 #   - with --rtl also Icarus, yosys and cvc5, by which the RTL is tested and proved
 #   - with --valgrind also Valgrind, which counts instructions
+#   - with --browser also Chromium, in which pages are looked at
 #   - with --guest also QEMU and a Linux guest, by which live drives are tested: unpacked into a cache, not
 #     installed
 #   - with --lightnvm also a Linux guest with LightNVM, whose kernel is built here, and what building it needs
@@ -44,6 +45,7 @@ rustup_installer=https://static.rust-lang.org/rustup/rustup-init.sh
 bare_metal=
 rtl_tools=()
 counters=()
+browser=
 guest=
 lightnvm=
 python=
@@ -51,6 +53,7 @@ while [[ ${1:-} == --* ]]; do
     case $1 in
     --bare-metal) bare_metal=yes ;;
     --verilator) rtl_tools=(verilator) ;;
+    --browser) browser=yes ;;
     --guest) guest=yes ;;
     --lightnvm) lightnvm=yes ;;
     --python) python=yes ;;
@@ -102,6 +105,8 @@ ensure_packages() {
     done
     # What Verilator makes is C++.
     [[ ${#rtl_tools[@]} == 0 ]] || command -v c++ >/dev/null || missing+=(g++)
+    [[ -z $browser || -n ${ASTER_BROWSER:-} ]] || command -v chromium >/dev/null ||
+        command -v google-chrome >/dev/null || missing+=(chromium)
     [[ -n ${SSL_CERT_FILE:-} || -e /etc/ssl/certs/ca-certificates.crt ||
         -e /etc/pki/tls/certs/ca-bundle.crt ]] ||
         missing+=(ca-certificates)

@@ -8,12 +8,13 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use aster_device::{ChannelHardware, Profile};
 use aster_lab::asked::failure::Failure;
-use aster_lab::asked::files::{is_standard_input, keep_apart};
+use aster_lab::asked::files::{create, is_standard_input, keep_apart};
 use aster_lab::asked::profiles::{Named, find_or_kept};
 use aster_lab::asked::traces;
 use aster_lab::asked::work::{self as asked, Asked, Printed};
 use aster_lab::explain::{Explanation, Which};
 use aster_lab::own::{self, Outcome, Phase, Place, Setup, WorkError};
+use aster_lab::page::page;
 use aster_lab::provenance::Provenance;
 use aster_lab::report::{DriveReport, RunReport, TaskReport, table};
 use aster_lab::warning::Warning;
@@ -21,6 +22,7 @@ use aster_lab::watch::{Heard, MonitorWatch, Watch, Watchers};
 use aster_lab::words::counted;
 use aster_workload::Drive;
 use serde::Serialize;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Runs the work and reports it.
@@ -65,12 +67,13 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
             args.events.as_deref(),
             args.perfetto.as_deref(),
             args.monitor.as_deref(),
+            args.report.as_deref(),
         ],
     )?;
     // Read and check all inputs before anything is written.
     let place = Place::new(&setup, args.image.as_deref())?;
-    // Only --json prints the provenance; the checksum of a large image takes a while.
-    let place = if args.json { place } else { place.without_provenance() };
+    // Only --json and a page show the provenance; the checksum of a large image takes a while.
+    let place = if args.json || args.report.is_some() { place } else { place.without_provenance() };
     let drive = place.drive();
     let mut asked = work(args, again.as_ref(), drive)?;
     if let Some(again) = &again {
@@ -80,6 +83,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     }
     let before = asked::before(&setup, &asked, drive, args.image.as_deref())?;
     let watchers = Watchers::new(&watch(args, &setup.profile, which)?)?;
+    let drawn = args.report.as_deref().map(|path| create(path).map(|file| (path, file))).transpose()?;
 
     before.notes.iter().chain(&before.said).for_each(|note| console::note(&note.message));
     let interrupt = Interrupt::listen()?;
@@ -138,8 +142,15 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         };
         console::note(&format!("{}{help}", warning.message));
     }
+    let drawn = match (drawn, &heard.gathered) {
+        (Some((path, file)), Some(gathered)) => {
+            let title = format!("{} on {}", report.name, setup.name);
+            write_page(path, file, &page(&title, &report, gathered))
+        }
+        _ => Ok(()),
+    };
     // All failures are reported, causes before what followed from them; the last one ends the command.
-    let mut failures: Vec<Failure> = problems.into_iter().chain(printed.err()).collect();
+    let mut failures: Vec<Failure> = problems.into_iter().chain(printed.err()).chain(drawn.err()).collect();
     match compared {
         Some(Compared::Same(text) | Compared::Other(text)) => console::note(&text),
         Some(Compared::Wrong(text)) => failures.push(Failure::run(text)),
@@ -156,6 +167,12 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         Ok(()) => None,
     });
     said_all(failures)
+}
+
+/// Writes the page of a run.
+fn write_page(path: &Path, mut file: impl Write, page: &str) -> Result<(), Failure> {
+    let written = file.write_all(page.as_bytes()).and_then(|()| file.flush());
+    written.map_err(|error| Failure::run(format!("{}: {error}", path.display())))
 }
 
 /// Reports all failures except the last, with which the command ends, by the exit status of the first. A
@@ -217,6 +234,7 @@ fn watch(args: &RunArgs, profile: &Profile, which: Option<Which>) -> Result<Watc
         monitor: args.monitor.as_ref().map(monitor).transpose()?,
         spans: args.spans,
         explain: which,
+        page: args.report.is_some(),
         part: args.window.part(),
         ..Watch::default()
     })

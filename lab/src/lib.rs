@@ -23,6 +23,7 @@ mod merged;
 pub mod namespace;
 pub mod ocssd;
 pub mod own;
+pub mod page;
 pub mod perfetto;
 pub mod provenance;
 pub mod pts;

@@ -17,6 +17,7 @@ Examples:
   aster run ideal --trace usr_0.csv --trace-wrap --trace-round --trace-speed fastest --queue-depth 64
   aster run tiny --trace web.csv.gz --trace-device all --trace-speed 2 --trace-wrap
   aster run tiny --job mixed.fio --perfetto tail.json --slowest 20 --from 10ms
+  aster run tiny --job mixed.fio --report run.html       a page to look at
   aster run tiny --job fill.fio --image drive.aster      again with the same image: the data are still there
   aster run --job read.fio --image drive.aster           as the drive that the image was made as
   aster run tiny --job mixed.fio --json > mixed.json && aster run --again mixed.json     \
@@ -75,6 +76,10 @@ pub(crate) struct RunArgs {
     /// ui.perfetto.dev; times count from the beginning of the work
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
+    /// Write a page to look at to this file: throughput, latencies, WAF, garbage collection, queue depth,
+    /// channels and ways over time, wear, and the slowest commands; one file of HTML without a network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Write the operation monitor's samples of the work to this file: a table when it ends in .csv, else
     /// JSON lines
     #[arg(long, value_name = "FILE", group = "samples")]
@@ -132,8 +137,9 @@ pub(crate) struct SourceArgs {
     /// A fio job file; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "again"])]
     pub(crate) job: Option<PathBuf>,
-    /// A trace: blkparse text, a fio iolog, MQSim's ASCII or CSV (MSR Cambridge, Alibaba, Tencent, SYSTOR
-    /// '17, or with --trace-columns any other), plain or packed by gzip or zstd; - is standard input
+    /// A trace: events of blktrace, blkparse text, a fio iolog, MQSim's ASCII or CSV (MSR Cambridge, Alibaba,
+    /// Tencent, SYSTOR '17, or with --trace-columns any other), plain or packed by gzip or zstd; - is
+    /// standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 }

@@ -15,6 +15,7 @@ mod lifetime;
 mod on_host;
 mod open_channel;
 mod operations;
+mod page;
 mod place;
 mod pts;
 mod replayed;

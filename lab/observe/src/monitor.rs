@@ -146,6 +146,12 @@ impl<F: FnMut(&[TableEntry], Sample<'_>)> OperationMonitor<F> {
         &self.entries
     }
 
+    /// Takes samples so far apart from now on.
+    pub fn set_interval(&mut self, interval: Duration) {
+        assert!(!interval.is_zero(), "an interval takes time");
+        self.interval = interval;
+    }
+
     /// Takes the samples that are due at `at`, for times without events.
     pub fn advance(&mut self, at: Instant) {
         while at.since(self.from) >= self.interval {

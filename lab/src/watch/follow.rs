@@ -44,7 +44,7 @@ fn keep(slowest: &mut Slowest<Piece>, piece: &Piece, window: &WorkWindow) {
 }
 
 /// Queries to [`Lives`] that don't depend on its function type.
-trait Fetched {
+pub(super) trait Fetched {
     fn fetched(&self) -> u64;
 }
 

@@ -5,6 +5,7 @@ mod commands;
 mod error;
 mod events;
 mod follow;
+mod gather;
 mod monitor;
 mod numbers;
 mod slowest;
@@ -17,6 +18,7 @@ pub use commands::{CommandRows, CommandTable, PART_ROWS};
 pub use error::WatchError;
 pub use events::EventFile;
 pub use follow::Followers;
+pub use gather::Gatherer;
 pub use monitor::{MonitorFile, SampleTable, insert, object};
 pub(crate) use spans::SLOTS;
 #[cfg(test)]

@@ -112,7 +112,7 @@ pub fn object(entries: &[TableEntry], sample: Sample<'_>) -> Map<String, Value> 
 }
 
 /// Ends a monitor with the work, independently of its function type.
-trait Finish: EventSink {
+pub(super) trait Finish: EventSink {
     fn finish(&mut self, at: Instant);
 }
 
@@ -124,7 +124,7 @@ impl<F: FnMut(&[TableEntry], Sample<'_>)> Finish for OperationMonitor<F> {
 
 /// A sink that can be ended while it is attached.
 #[derive(Clone)]
-struct Until(Rc<RefCell<Option<Box<dyn Finish>>>>);
+pub(super) struct Until(pub(super) Rc<RefCell<Option<Box<dyn Finish>>>>);
 
 impl EventSink for Until {
     fn event(&mut self, at: Instant, event: &Event) {

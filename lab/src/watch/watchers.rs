@@ -4,11 +4,13 @@ use super::commands::{CommandSink, CommandTable};
 use super::error::WatchError;
 use super::events::EventFile;
 use super::follow::Followers;
+use super::gather::Gatherer;
 use super::monitor::{MonitorFile, MonitorSamples, SampleTable};
 use super::spans::{SpanReport, SpanSink};
 use super::wave::WaveFile;
 use super::window::{WindowOptions, WorkWindow};
 use crate::explain::{Explanation, Which};
+use crate::page::Gathered;
 use crate::warning::Warning;
 use aster_events::Recorder;
 use aster_observe::monitor::ShippedModule;
@@ -37,6 +39,8 @@ pub struct Watch {
     pub spans: bool,
     /// The history of one command.
     pub explain: Option<Which>,
+    /// What a page shows beside the report.
+    pub page: bool,
     /// The part of the run for events, Perfetto's trace and explanations.
     pub part: WindowOptions,
 }
@@ -74,6 +78,7 @@ pub struct Watchers {
     samples: Option<(MonitorSamples, Duration)>,
     commands: Option<CommandSink>,
     followers: Followers,
+    gatherer: Option<Gatherer>,
     window: WorkWindow,
     recorder: Recorder,
     hook: Cell<Option<Hook>>,
@@ -89,6 +94,8 @@ pub struct Heard {
     pub spans: Option<SpanReport>,
     /// The histories of the requested commands, as far as there were such; the slowest first.
     pub explanations: Vec<Explanation>,
+    /// What a page shows beside the report, if requested.
+    pub gathered: Option<Gathered>,
     /// The operation monitor's samples, if requested.
     pub samples: Option<SampleTable>,
     /// The work's commands, if requested.
@@ -117,8 +124,20 @@ impl Watchers {
             watch.samples.as_ref().map(|of| (MonitorSamples::new(&of.modules, of.each_way), of.interval));
         let commands = watch.commands.then(|| CommandSink::new(&window));
         let followers = Followers::new(watch.perfetto.as_deref(), watch.explain, &window)?;
-        let hook = Cell::default();
-        Ok(Watchers { wave, events, spans, monitor, samples, commands, followers, window, recorder, hook })
+        let gatherer = watch.page.then(Gatherer::default);
+        Ok(Watchers {
+            wave,
+            events,
+            spans,
+            monitor,
+            samples,
+            commands,
+            followers,
+            gatherer,
+            window,
+            recorder,
+            hook: Cell::default(),
+        })
     }
 
     /// Calls `hook` with the machine when the work begins: listeners that it adds ([`add`](super::add)),
@@ -137,6 +156,9 @@ impl Watchers {
     /// Listens to `machine`, whose I/O queues have not been used yet.
     pub fn booted(&self, machine: &Machine) {
         self.followers.attach(machine);
+        if let Some(gatherer) = &self.gatherer {
+            gatherer.attach(machine);
+        }
         if let Some(events) = &self.events {
             events.attach(machine);
         }
@@ -152,6 +174,9 @@ impl Watchers {
     pub fn work_begins(&self, machine: &Machine) {
         self.window.begin(machine.now());
         self.followers.begin(machine.now());
+        if let Some(gatherer) = &self.gatherer {
+            gatherer.begin(machine);
+        }
         if let Some((monitor, interval)) = &self.monitor {
             monitor.attach(machine, *interval);
         }
@@ -188,6 +213,7 @@ impl Watchers {
         let commands = self.commands.map(|commands| commands.take());
         let samples = self.samples.map(|(samples, _)| samples.finish(&machine));
         let (explanations, followed) = self.followers.finish(&machine);
+        let gathered = self.gatherer.and_then(|gatherer| gatherer.finish(&machine));
         let monitored = self.monitor.map_or(Ok(()), |(monitor, _)| monitor.finish(&machine));
         let (note, drawn) = match self.wave.map(WaveFile::finish) {
             Some(Ok(note)) => (note, Ok(())),
@@ -200,6 +226,6 @@ impl Watchers {
         let problems = ended.err().into_iter().chain(files).collect();
         let note = note.map(|words| Warning::new("waveform-empty", words));
         let notes = note.into_iter().chain(empty).collect();
-        (Heard { spans, explanations, samples, commands, notes }, problems)
+        (Heard { spans, explanations, gathered, samples, commands, notes }, problems)
     }
 }
