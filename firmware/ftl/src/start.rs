@@ -153,11 +153,11 @@ pub struct FtlHandle<M: Mapping = ResidentMap>(Parts<M>);
 impl<M: Mapping> FtlHandle<M> {
     /// What the FTL has done.
     pub fn stats(&self) -> TranslationStats {
-        *self.0.journal.runtime().stats()
+        self.0.journal.runtime().stats()
     }
     /// What the drive can do.
     pub fn state(&self) -> DriveState {
-        self.0.journal.runtime().stats().state
+        self.0.journal.runtime().state()
     }
     /// Calls `watcher` whenever a block goes bad or is about to, the drive becomes read-only, or many more
     /// blocks have been erased.

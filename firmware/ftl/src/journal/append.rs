@@ -218,7 +218,7 @@ mod tests {
             parts.run();
             assert_eq!(parts.journal.media().room(), 7);
             assert!(is_outdated(&parts.journal));
-            let stats = *parts.journal.runtime().stats();
+            let stats = parts.journal.runtime().stats();
             let counts = (stats.flash_erases.gc, stats.flash_programs.metadata);
             assert_eq!(counts, if erases { (1, 0) } else { (0, 1) });
         }

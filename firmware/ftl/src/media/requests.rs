@@ -293,7 +293,7 @@ mod tests {
         let ours = |phase| Some((phase, FlashSource::Mapping));
         assert_eq!(next(&media, lun).map(|(_, request)| of(request)), ours(FlashOp::Program));
         assert_eq!(next(&media, lun).map(|(_, request)| of(request)), ours(FlashOp::Erase));
-        let stats = *media.runtime.stats();
+        let stats = media.runtime.stats();
         assert_eq!(
             (stats.flash_reads.scan, stats.flash_programs.padding, stats.flash_erases.metadata),
             (1, 1, 1)

@@ -7,7 +7,7 @@ use aster_events::{Event, Function, Recorder, Wait};
 use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, TranslationStats};
 use aster_units::{Geometry, Restriction, Upa};
-use core::cell::{Cell, Ref, RefCell};
+use core::cell::{Cell, RefCell};
 use core::future::Future;
 use core::pin::pin;
 
@@ -73,8 +73,9 @@ impl Runtime {
         change(&mut self.stats.borrow_mut());
     }
     /// What has been done so far.
-    pub(crate) fn stats(&self) -> Ref<'_, TranslationStats> {
-        self.stats.borrow()
+    #[inline]
+    pub(crate) fn stats(&self) -> TranslationStats {
+        *self.stats.borrow()
     }
     /// What the drive can do.
     pub(crate) fn state(&self) -> DriveState {
