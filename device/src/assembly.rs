@@ -39,7 +39,7 @@ use aster_ports::link::{LinkPort, TAG_BYTES};
 use aster_ports::medium::{SharedBacklog, SharedNvram};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_ports::tlp::{TlpPort, TlpSettings};
-use aster_sched::spawn_workers;
+use aster_sched::{RetryConfig, spawn_workers};
 use aster_units::{BufferId, Content, Geometry, Instant, Restriction};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -184,6 +184,8 @@ struct Base<'a> {
     needs: TranslationNeeds,
     scheduler: Option<Box<dyn FlashScheduler<Controller>>>,
     scheduler_needs: SchedulerNeeds,
+    /// How controllers in software below a scheduler's port repeat reads.
+    retries: RetryConfig,
     pieces: Pieces,
     tasks: Rc<Tasks>,
     memory: SharedBandwidth,
@@ -211,6 +213,10 @@ impl<'a> Base<'a> {
         let translation = pieces.make_translation(profile, content)?;
         let scheduler = pieces.make_scheduler(profile)?;
         let (needs, scheduler_needs) = (translation.needs(), scheduler.needs());
+        let retries = match scheduler_needs.repeats_reads {
+            true => RetryConfig::never(profile.array_geometry()),
+            false => configure::retries(profile, &configure::flash(profile)?),
+        };
         let tasks = Rc::new(configure::tasks(profile, pieces.tasks.take()));
 
         if !profile.board.nvram_kept {
@@ -254,6 +260,7 @@ impl<'a> Base<'a> {
             needs,
             scheduler: Some(scheduler),
             scheduler_needs,
+            retries,
             pieces,
             tasks,
             memory,
@@ -320,7 +327,8 @@ impl<'a> Base<'a> {
         let Some(port) = &ports.controllers else { return Below::Luns(Box::new(software)) };
         if self.has_software_controllers() {
             let silent = Recorder::default();
-            spawn_workers(&channels.luns, port, &self.tasks, &channels.gate, &silent, software);
+            let (tasks, gate) = (&self.tasks, &channels.gate);
+            spawn_workers(&channels.luns, port, tasks, gate, &silent, self.retries, software);
         }
         Below::Port(Rc::clone(port))
     }

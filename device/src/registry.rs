@@ -286,7 +286,12 @@ impl Default for Registry<MakeTarget> {
 impl Default for Registry<MakeScheduler> {
     fn default() -> Self {
         // Their choice is the drive's task scheduler.
-        let workers = || -> MakeScheduler { Box::new(|_| Ok(Box::new(Workers))) };
+        let workers = || -> MakeScheduler {
+            Box::new(|profile| {
+                let flash = configure::flash(profile)?;
+                Ok(Box::new(Workers(configure::retries(profile, &flash))))
+            })
+        };
         let cosmos: MakeScheduler = Box::new(|profile| {
             let flash = configure::flash(profile)?;
             Ok(Box::new(Cosmos(configure::big_loop(profile, &flash))))

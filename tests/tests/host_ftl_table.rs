@@ -307,6 +307,8 @@ fn failing(raid: RaidName) -> Profile {
     profile.target.as_mut().expect("a target").raid = Some(raid);
     profile.package.program_failures_per_million = 2_000;
     profile.package.erase_failures_per_million = 2_000;
+    // A page of a program that has failed is not read again and again.
+    profile.scheduler.read_retries = 0;
     profile.ftl.over_provisioning_percent = 80.0;
     profile
 }

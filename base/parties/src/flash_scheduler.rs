@@ -29,6 +29,9 @@ pub struct SchedulerNeeds {
     pub polls: bool,
     /// It polls the available ring above: a request raises no interrupt to its core (S16).
     pub polls_requests: bool,
+    /// It repeats reads that can't be corrected itself (C39). Otherwise the workers do that, which are
+    /// controllers in software below its port.
+    pub repeats_reads: bool,
     /// It takes the host's commands on their way to the translation: [`SchedulerPorts::commands`]. Then it
     /// runs on the translation's core, and starts after it.
     pub commands: bool,

@@ -47,6 +47,8 @@ pub trait TaskScheduler {
 pub struct Tasks {
     scheduler: RefCell<Box<dyn TaskScheduler>>,
     in_packages: RefCell<Vec<u32>>,
+    /// Packages that somebody wants to have alone.
+    claimed: RefCell<Vec<bool>>,
     in_drive: Cell<u32>,
     refused: WaitQueue,
     /// Groups that wait until all their operations may start. No other operation starts before.
@@ -59,6 +61,7 @@ impl Tasks {
         Tasks {
             scheduler: RefCell::new(scheduler),
             in_packages: RefCell::new(vec![0; packages as usize]),
+            claimed: RefCell::new(vec![false; packages as usize]),
             in_drive: Cell::new(0),
             refused: WaitQueue::default(),
             groups: Cell::new(0),
@@ -97,6 +100,23 @@ impl Tasks {
         admitted == tasks.len()
     }
 
+    /// Waits until no other operation runs in the task's package, and counts it as running. None starts there
+    /// before [`Tasks::ended_alone`]. The task must not be counted yet.
+    ///
+    /// It doesn't wait for groups: a group may wait for this package.
+    pub async fn admitted_alone(&self, exec: &Exec, task: &FlashTask) {
+        let package = task.package as usize;
+        let claim = || !core::mem::replace(&mut self.claimed.borrow_mut()[package], true);
+        self.refused.wait(exec, || claim().then_some(())).await;
+        let is_alone = || self.in_packages.borrow()[package] == 0;
+        self.refused.wait(exec, || (is_alone() && self.count(task)).then_some(())).await;
+    }
+    /// `task`, which had its package alone, has ended.
+    pub fn ended_alone(&self, exec: &Exec, task: &FlashTask) {
+        self.claimed.borrow_mut()[task.package as usize] = false;
+        self.ended(exec, task);
+    }
+
     /// Counts `task` as running if it may start now.
     pub fn admit(&self, task: &FlashTask) -> bool {
         self.groups.get() == 0 && self.count_in(task, self.in_drive.get() == 0)
@@ -105,6 +125,12 @@ impl Tasks {
     /// Counts `task` as running if the scheduler admits it. If no operation runs, none will end and cause
     /// another question, so this one must start.
     fn count_in(&self, task: &FlashTask, is_idle: bool) -> bool {
+        !self.claimed.borrow()[task.package as usize] && self.count_or_idle(task, is_idle)
+    }
+    fn count(&self, task: &FlashTask) -> bool {
+        self.count_or_idle(task, self.in_drive.get() == 0)
+    }
+    fn count_or_idle(&self, task: &FlashTask, is_idle: bool) -> bool {
         let in_package = &mut self.in_packages.borrow_mut()[task.package as usize];
         let running = Running { drive: self.in_drive.get(), package: *in_package };
         let admitted = is_idle || self.scheduler.borrow_mut().admits(task, running);

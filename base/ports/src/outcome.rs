@@ -106,6 +106,8 @@ pub struct Outcome {
     pub worst_chunk: u8,
     /// Corrected bits in all.
     pub corrected: u16,
+    /// How often the page was read again, because it couldn't be corrected (C39).
+    pub repeated: u8,
     /// The channel only detected wrong bits, and software hasn't corrected them yet. The buffer's code area
     /// says where they are ([`CodeArea`](crate::codes::CodeArea)).
     pub flagged: bool,
@@ -128,6 +130,7 @@ impl From<FrameReport> for Outcome {
             erased: frame.erased,
             worst_chunk: frame.worst_chunk,
             corrected: frame.corrected,
+            repeated: 0,
             flagged: frame.flagged,
             feature: 0,
             page: PageCheck::NotAsked,

@@ -6,7 +6,7 @@ use aster_flash::FlashConfig;
 use aster_parties::{TaskScheduler, Tasks};
 use aster_sched::cosmos::{LoopConfig, LoopCosts};
 use aster_sched::fil::{FilConfig, FilCosts};
-use aster_sched::{PackageLimit, Policy};
+use aster_sched::{PackageLimit, Policy, RetryConfig};
 use aster_units::Duration;
 
 /// The drive's task scheduler: the reader's own, or the one that the profile names.
@@ -33,6 +33,15 @@ pub(super) fn register_access(profile: &Profile) -> Duration {
         cycles => Duration::from_nanos_f64(cycles * 1e3 / mhz),
     };
     (crossing(b.processor_mhz) + crossing(b.central_mhz) + crossing(b.control_mhz)) * 2
+}
+
+/// How workers repeat reads that can't be corrected.
+pub(crate) fn retries(profile: &Profile, flash: &FlashConfig) -> RetryConfig {
+    RetryConfig {
+        times: profile.scheduler.read_retries,
+        levels: flash.variant.commands.read_retry,
+        geometry: profile.array_geometry(),
+    }
 }
 
 /// The big loop of a profile that has one.
@@ -72,6 +81,7 @@ pub(crate) fn interface_layer(profile: &Profile, flash: &FlashConfig) -> FilConf
         flash: *flash,
         polled: profile.channel.controller != ControllerName::Software,
         multi_plane: profile.scheduler.multi_plane,
+        read_retries: profile.scheduler.read_retries,
         pause: nanos(profile.scheduler.poll_ns),
         costs: FilCosts {
             take: c.fil_take,

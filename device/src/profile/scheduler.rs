@@ -36,7 +36,10 @@ pub struct SchedulerProfile {
     /// Which of the transactions that wait for a channel goes next.
     #[serde(default)]
     pub transactions: TransactionOrder,
-    /// Times that the big loop repeats a read which can't be corrected (C39).
+    /// Times that a read which can't be corrected is repeated (C39): by the big loop and by workers at the
+    /// next level of `package.retry`, if the package has one, by the interface layer at the same level. A
+    /// block is read at the level at which it was last correct, unless LUNs share its chip enable. Whatever
+    /// had to be repeated is moved, like data with many wrong bits.
     #[serde(default = "default_retries")]
     pub read_retries: u8,
     /// The big loop packs the programs of a TLC word line into one (C83). Needs a package with `one_shot`.

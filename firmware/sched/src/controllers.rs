@@ -1,5 +1,6 @@
 //! The controllers of all LUNs, and where the workers meet whose requests belong together.
 
+use crate::retry::{Levels, RetryConfig, RetryStats};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -14,30 +15,39 @@ pub(crate) struct Seat<B> {
     /// Its chip enable, numbered over the drive.
     pub package: u32,
     pub controller: B,
+    /// Its read levels.
+    pub levels: Levels,
     /// The request with which the worker has come, until its group is over.
     arrived: Cell<Option<Tag>>,
     over: WaitCell,
 }
 
 /// What carries out the requests of each LUN; shared by all workers.
-pub struct Controllers<B>(Box<[Option<Seat<B>>]>);
+pub struct Controllers<B> {
+    seats: Box<[Option<Seat<B>>]>,
+    /// How reads are repeated.
+    pub(crate) retries: RetryConfig,
+    pub(crate) stats: RetryStats,
+}
 
 impl<B> Controllers<B> {
     /// Of LUNs with their chip enables, numbered over the drive, and their controllers.
-    pub fn new(of_luns: impl Iterator<Item = (LunIndex, u32, B)>) -> Rc<Self> {
+    /// `retries` says how their reads are repeated.
+    pub fn new(of_luns: impl Iterator<Item = (LunIndex, u32, B)>, retries: RetryConfig) -> Rc<Self> {
         let mut seats = Vec::new();
         for (lun, package, controller) in of_luns {
             if seats.len() <= lun.index() {
                 seats.resize_with(lun.index() + 1, || None);
             }
             let (arrived, over) = (Cell::default(), WaitCell::default());
-            seats[lun.index()] = Some(Seat { lun, package, controller, arrived, over });
+            let levels = Levels::new(&retries);
+            seats[lun.index()] = Some(Seat { lun, package, controller, levels, arrived, over });
         }
-        Rc::new(Controllers(seats.into_boxed_slice()))
+        Rc::new(Controllers { seats: seats.into_boxed_slice(), retries, stats: RetryStats::default() })
     }
     #[inline]
     pub(crate) fn seat(&self, lun: LunIndex) -> &Seat<B> {
-        self.0[lun.index()].as_ref().expect("a LUN of the drive")
+        self.seats[lun.index()].as_ref().expect("a LUN of the drive")
     }
 
     /// The worker of `lun` has come with one of a group's requests. Returns whether it is the last one, who

@@ -5,7 +5,8 @@
 //! between the translation's flash requests and the channel controllers, with I3 on either side. There are
 //! four:
 //!
-//! - [`Workers`]: a [`Worker`] per LUN, above controllers in software or hardware ([`Backend`]).
+//! - [`Workers`]: a [`Worker`] per LUN, above controllers in software or hardware ([`Backend`]). They repeat
+//!   reads that can't be corrected ([`RetryConfig`]).
 //!   A [`TaskScheduler`](aster_parties::TaskScheduler) decides; the workers of a drive share it in
 //!   [`Tasks`](aster_parties::Tasks).
 //! - [`cosmos`]: one big loop on one core, which polls (C34–C44).
@@ -26,6 +27,7 @@ pub mod fil;
 mod loop_operation;
 mod loop_stats;
 mod pass_through;
+mod retry;
 mod tasks;
 mod worker;
 mod workers;
@@ -33,6 +35,7 @@ mod workers;
 pub use backend::Backend;
 pub use controllers::Controllers;
 pub use pass_through::PassThrough;
+pub use retry::RetryConfig;
 pub use tasks::{OVERTAKES_MAX, PackageLimit, Policy};
 pub use worker::Worker;
 pub use workers::{Workers, spawn_workers};

@@ -2,13 +2,16 @@
 
 use crate::backend::Backend;
 use crate::controllers::{Controllers, Seat};
+use crate::retry::{self, Repetition, RetryStats, Step};
 use crate::tasks::bounded;
+use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
 use aster_exec::Exec;
 use aster_parties::{BringUpGate, FlashTask, Tasks};
 use aster_ports::flash::{
-    FlashOp, FlashPort, FlashRequest, MAX_TARGETS, Outcome, Outcomes, TOGETHER_MAX, Tag, Together,
+    FlashError, FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, TOGETHER_MAX,
+    Tag, Together,
 };
 use aster_units::LunIndex;
 use core::cell::Cell;
@@ -20,6 +23,10 @@ struct TakenRequest {
     request: FlashRequest,
     task: FlashTask,
 }
+
+/// Reads of a LUN that wait to be repeated, at most: the one that has failed, and the one that was begun
+/// behind it.
+const FAILED_MAX: usize = 2;
 
 /// A LUN's worker.
 pub struct Worker<B> {
@@ -46,25 +53,125 @@ impl<B: Backend> Worker<B> {
         self.gate.pass(&exec).await;
         let overtakes = Cell::new(0);
         let mut ahead: Option<(TakenRequest, Option<B::Begun>)> = None;
+        let mut failed: VecDeque<(TakenRequest, Outcomes)> = VecDeque::with_capacity(FAILED_MAX);
+        let (seat, retries) = (self.seat(), &self.controllers.retries);
         loop {
             let (job, begun) = match ahead.take() {
                 Some(ahead) => ahead,
+                None if !failed.is_empty() => {
+                    let (job, mut outcomes) = failed.pop_front().expect("a read has failed");
+                    self.repeat(&exec, &job, &mut outcomes).await;
+                    self.finish(&exec, job.tag, &job.request, outcomes);
+                    continue;
+                }
                 None => match self.next(&exec, &overtakes).await {
                     Some(job) => (job, None),
                     None => continue,
                 },
             };
+            if begun.is_none()
+                && let Some(level) = seat.levels.to_set(retries, &job.request)
+            {
+                self.set_level(&job.request, level).await;
+            }
+            seat.levels.note(retries, &job.request);
             let mut next = None;
-            let fault = |error| self.port.note_fault(self.lun, error);
             let take = || {
+                if !failed.is_empty() {
+                    return None;
+                }
                 next = self.next_page_read(&exec, &overtakes);
-                next.map(|job| job.request)
+                // A read at another level is not begun ahead.
+                let at_level = |job: &TakenRequest| seat.levels.to_set(retries, &job.request).is_none();
+                next.filter(at_level).map(|job| job.request)
             };
-            let (outcomes, begun) = self.seat().controller.execute(&job.request, begun, take, fault).await;
+            let (outcomes, begun) =
+                seat.controller.execute(&job.request, begun, take, |error| self.fault(error)).await;
             ahead = next.map(|job| (job, begun));
+            if retry::has_failed(retries, &job.request, &outcomes) {
+                self.before_repeat(&exec, &job);
+                failed.push_back((job, outcomes));
+                continue;
+            }
             self.finish(&exec, job.tag, &job.request, outcomes);
             self.tasks.ended(&exec, &job.task);
         }
+    }
+
+    fn fault(&self, error: FlashError) {
+        self.port.note_fault(self.lun, error);
+    }
+
+    /// A read will be repeated. If that needs its package alone, it counts as running no longer: two LUNs
+    /// that want the package would wait for each other.
+    #[cold]
+    fn before_repeat(&self, exec: &Exec, job: &TakenRequest) {
+        if self.controllers.retries.shares_levels() {
+            self.tasks.ended(exec, &job.task);
+        }
+    }
+    /// Repeats what has failed of a read. Afterwards it doesn't count as running.
+    #[cold]
+    async fn repeat(&self, exec: &Exec, job: &TakenRequest, outcomes: &mut Outcomes) {
+        let TakenRequest { request, task, .. } = job;
+        let alone = self.controllers.retries.shares_levels();
+        if alone {
+            self.tasks.admitted_alone(exec, task).await;
+        }
+        self.correct(request, outcomes).await;
+        if alone { self.tasks.ended_alone(exec, task) } else { self.tasks.ended(exec, task) }
+    }
+    /// Repeats the targets of a read that are uncorrectable.
+    async fn correct(&self, request: &FlashRequest, outcomes: &mut Outcomes) {
+        let Controllers { retries, stats, .. } = &*self.controllers;
+        let Seat { levels, controller, .. } = self.controllers.seat(request.lun);
+        for (n, target) in request.targets().iter().enumerate() {
+            if outcomes[n].status != FlashStatus::Uncorrectable {
+                continue;
+            }
+            let mut repetition = Repetition::of(levels, outcomes[n]);
+            loop {
+                match repetition.next(retries, levels) {
+                    Step::SetLevel(level) => {
+                        if !self.set_level(request, level).await {
+                            repetition.give_up(retries);
+                        }
+                    }
+                    Step::Read => {
+                        RetryStats::add(&stats.repeated);
+                        let (again, nothing) = (retry::again(request, n), || None);
+                        let fault = |error| self.port.note_fault(request.lun, error);
+                        let (outcomes, _) = controller.execute(&again, None, nothing, fault).await;
+                        repetition.read(outcomes[0]);
+                    }
+                    Step::Over => break,
+                }
+            }
+            outcomes[n] = repetition.outcome();
+            let is_correct = outcomes[n].status == FlashStatus::Done;
+            if is_correct {
+                levels.found(retries, target.row, levels.current());
+            }
+            RetryStats::add(if is_correct { &stats.recovered } else { &stats.lost });
+        }
+        if retries.shares_levels() && levels.current() != 0 {
+            self.set_level(request, 0).await;
+        }
+    }
+    /// Sets the read level of the package of `request`. Returns whether it is set.
+    #[cold]
+    async fn set_level(&self, request: &FlashRequest, level: u8) -> bool {
+        let Controllers { retries, stats, .. } = &*self.controllers;
+        let Seat { levels, controller, lun, .. } = self.controllers.seat(request.lun);
+        let set = retry::set_level(retries, *lun, request.targets()[0].row, level);
+        let (outcomes, _) =
+            controller.execute(&set, None, || None, |error| self.port.note_fault(*lun, error)).await;
+        let is_set = outcomes[0].status == FlashStatus::Done;
+        if is_set {
+            levels.set(level);
+            RetryStats::add(&stats.levels_set);
+        }
+        is_set
     }
 
     fn seat(&self) -> &Seat<B> {
@@ -111,14 +218,57 @@ impl<B: Backend> Worker<B> {
         let tasks = &tasks[..members.len()];
         self.tasks.admitted_together(exec, tasks).await;
         members.iter().for_each(|(_, request)| self.begin(exec, request));
+        for (_, request) in members {
+            let Seat { levels, .. } = self.controllers.seat(request.lun);
+            if let Some(level) = levels.to_set(&self.controllers.retries, request) {
+                self.set_level(request, level).await;
+            }
+            levels.note(&self.controllers.retries, request);
+        }
         let mut outcomes = [[Outcome::default(); MAX_TARGETS]; TOGETHER_MAX];
         let fault = |lun, error| self.port.note_fault(lun, error);
         B::execute_together(&lanes[..members.len()], &mut outcomes[..members.len()], fault).await;
+        let retries = &self.controllers.retries;
+        let is_failed =
+            |(n, outcomes): (usize, &Outcomes)| retry::has_failed(retries, &members[n].1, outcomes);
+        let some_failed = outcomes[..members.len()].iter().enumerate().any(is_failed);
+        if some_failed {
+            self.repeat_members(exec, members, tasks, &mut outcomes).await;
+        }
+        // None is answered before the group is over: its tag may name another request from then on.
         for ((tag, request), outcomes) in members.iter().zip(outcomes) {
             self.finish(exec, *tag, request, outcomes);
         }
-        tasks.iter().for_each(|task| self.tasks.ended(exec, task));
+        if !some_failed {
+            tasks.iter().for_each(|task| self.tasks.ended(exec, task));
+        }
         self.controllers.release(exec, group);
+    }
+
+    /// Repeats the reads of a group that have failed, one after the other. Afterwards none of the group
+    /// counts as running.
+    #[cold]
+    async fn repeat_members(
+        &self,
+        exec: &Exec,
+        members: &[(Tag, FlashRequest)],
+        tasks: &[FlashTask],
+        outcomes: &mut [Outcomes],
+    ) {
+        let retries = &self.controllers.retries;
+        let failed = |n: usize, outcomes: &Outcomes| retry::has_failed(retries, &members[n].1, outcomes);
+        let job = |n: usize| TakenRequest { tag: members[n].0, request: members[n].1, task: tasks[n] };
+        for (n, outcomes) in outcomes[..members.len()].iter().enumerate() {
+            match failed(n, outcomes) {
+                true => self.before_repeat(exec, &job(n)),
+                false => self.tasks.ended(exec, &tasks[n]),
+            }
+        }
+        for (n, outcomes) in outcomes[..members.len()].iter_mut().enumerate() {
+            if failed(n, outcomes) {
+                self.repeat(exec, &job(n), outcomes).await;
+            }
+        }
     }
 
     /// The next request, if it is a page read and may start now. Returns `None` if requests other than

@@ -2,6 +2,7 @@
 
 use crate::backend::Backend;
 use crate::controllers::Controllers;
+use crate::retry::RetryConfig;
 use crate::worker::Worker;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -15,20 +16,22 @@ use aster_ports::flash::FlashPort;
 use aster_units::LunIndex;
 
 /// Serves each LUN by a [`Worker`] on its core, for which the drive's [`Tasks`] choose.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Workers;
+#[derive(Clone, Copy, Debug)]
+pub struct Workers(pub RetryConfig);
 
-/// Spawns a worker for each of `luns`, in that order, on its core.
+/// Spawns a worker for each of `luns`, in that order, on its core. They repeat reads as `retries` says.
+/// Returns what they share.
 pub fn spawn_workers<B: Backend + 'static>(
     luns: &[LunPlace],
     port: &Rc<FlashPort>,
     tasks: &Rc<Tasks>,
     gate: &Rc<BringUpGate>,
     recorder: &Recorder,
+    retries: RetryConfig,
     controller: impl Fn(LunIndex) -> B,
-) {
+) -> Rc<Controllers<B>> {
     let of = |place: &LunPlace| (place.lun, place.package, controller(place.lun));
-    let controllers = Controllers::new(luns.iter().map(of));
+    let controllers = Controllers::new(luns.iter().map(of), retries);
     for &LunPlace { lun, ref core, .. } in luns {
         let worker = Worker {
             lun,
@@ -40,11 +43,18 @@ pub fn spawn_workers<B: Backend + 'static>(
         };
         core.spawn(worker.run());
     }
+    controllers
 }
 
-struct WorkersView;
+struct WorkersView<B>(Rc<Controllers<B>>);
 
-impl SchedulerView for WorkersView {}
+impl<B> SchedulerView for WorkersView<B> {
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        if self.0.retries.times > 0 {
+            self.0.stats.counters(each);
+        }
+    }
+}
 
 impl FlashScheduler<Controller> for Workers {
     fn needs(&self) -> SchedulerNeeds {
@@ -52,8 +62,7 @@ impl FlashScheduler<Controller> for Workers {
         SchedulerNeeds {
             requests_per_lun: 2,
             takes_software: true,
-            polls: false,
-            commands: false,
+            repeats_reads: true,
             ..SchedulerNeeds::default()
         }
     }
@@ -62,14 +71,15 @@ impl FlashScheduler<Controller> for Workers {
         ports: SchedulerPorts<Controller>,
     ) -> Result<Rc<dyn SchedulerView>, PieceError> {
         let SchedulerPorts { requests, below, luns, tasks, up, recorder, .. } = ports;
-        match below {
-            Below::Luns(controller) => {
-                spawn_workers(&luns, &requests, &tasks, &up, &recorder, controller);
-            }
+        Ok(match below {
+            Below::Luns(controller) => Rc::new(WorkersView(spawn_workers(
+                &luns, &requests, &tasks, &up, &recorder, self.0, controller,
+            ))),
             Below::Port(port) => {
-                spawn_workers(&luns, &requests, &tasks, &up, &recorder, |_| Rc::clone(&port));
+                Rc::new(WorkersView(spawn_workers(&luns, &requests, &tasks, &up, &recorder, self.0, |_| {
+                    Rc::clone(&port)
+                })))
             }
-        }
-        Ok(Rc::new(WorkersView))
+        })
     }
 }

@@ -161,12 +161,12 @@ impl BlockPool {
         }
     }
 
-    /// Has a block's data moved if a read found too many wrong bits in it. `is_own` says that the page
-    /// belongs to the map itself.
+    /// Has a block's data moved if a read found too many wrong bits in it, or had to be repeated. `is_own`
+    /// says that the page belongs to the map itself.
     pub(crate) fn check_retention(&self, ppa: Ppa, outcome: &Outcome, is_own: bool) {
         let bits = match outcome.status {
-            FlashStatus::Done => outcome.worst_chunk,
-            FlashStatus::Uncorrectable => u8::MAX,
+            FlashStatus::Done if outcome.repeated == 0 => outcome.worst_chunk,
+            FlashStatus::Done | FlashStatus::Uncorrectable => u8::MAX,
             FlashStatus::Failed | FlashStatus::Error | FlashStatus::Busy | FlashStatus::Dead => return,
         };
         let fades = self.table.refreshing.found_wrong_bits(ppa, bits);

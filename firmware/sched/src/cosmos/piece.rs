@@ -48,6 +48,7 @@ impl<C> FlashScheduler<C> for Cosmos {
             requests_per_lun: 1,
             takes_software: false,
             polls: true,
+            repeats_reads: true,
             commands: true,
             ..SchedulerNeeds::default()
         }

@@ -52,6 +52,8 @@ pub struct FilConfig {
     /// Transactions that wait for the same page of different planes of a die are one multi-plane operation.
     /// The packages must have the command.
     pub multi_plane: bool,
+    /// A read that can't be corrected is repeated at most this often, at the level that is set.
+    pub read_retries: u8,
     /// Between two passes of the loop.
     pub pause: Duration,
     /// What steps cost.

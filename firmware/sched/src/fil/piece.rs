@@ -37,6 +37,7 @@ impl<C> FlashScheduler<C> for FlashInterface {
             takes_software: false,
             polls: true,
             polls_requests: true,
+            repeats_reads: true,
             commands: false,
         }
     }

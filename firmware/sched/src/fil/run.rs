@@ -113,23 +113,24 @@ impl Layer {
                 self.refuse(tag, &request);
                 continue;
             };
-            let geometry = self.config.flash.shape.geometry;
             for (target, id) in self.taken.take(tag, request) {
-                let at = LocationVector::of(&geometry, request.lun, request.targets()[target].row);
-                let die = self.state.chips.die(&at);
-                let transaction = Transaction {
-                    work,
-                    source: request.source,
-                    die,
-                    block: at.block,
-                    plane: at.plane,
-                    page: at.page,
-                    alone: goes_alone(&request),
-                };
-                self.state.push(id, transaction);
+                self.state.push(id, self.transaction(&request, target, work));
             }
         }
         any
+    }
+    fn transaction(&self, request: &FlashRequest, target: usize, work: Work) -> Transaction {
+        let geometry = self.config.flash.shape.geometry;
+        let at = LocationVector::of(&geometry, request.lun, request.targets()[target].row);
+        Transaction {
+            work,
+            source: request.source,
+            die: self.state.chips.die(&at),
+            block: at.block,
+            plane: at.plane,
+            page: at.page,
+            alone: goes_alone(request),
+        }
     }
     fn refuse(&self, tag: Tag, request: &FlashRequest) {
         let error = FlashError::Unsupported { operation: request.phase.name(), at: self.core.now() };
@@ -239,9 +240,35 @@ impl Layer {
             }
         }
         self.core.settle().await;
-        group.ids().iter().zip(outcomes).for_each(|(&id, outcome)| self.complete(id, outcome));
+        for (&id, outcome) in group.ids().iter().zip(outcomes) {
+            if !self.repeats(id, &outcome) {
+                self.complete(id, outcome);
+            }
+        }
+    }
+    /// Puts a read that couldn't be corrected behind those that wait, to be read again (C39). Returns false
+    /// if it isn't one, or was repeated as often as allowed.
+    fn repeats(&mut self, id: TransactionId, outcome: &Outcome) -> bool {
+        let (request, target) = self.taken.of(id);
+        if work_of(request.phase) != Some(Work::Read) || request.flags.raw {
+            return false;
+        }
+        let (fails, repeated) = (outcome.status == FlashStatus::Uncorrectable, self.taken.repeated(id));
+        if fails && repeated < self.config.read_retries {
+            let transaction = self.transaction(request, target, Work::Read);
+            self.taken.repeat(id);
+            self.count(|stats| stats.repeated += 1);
+            self.state.push(id, transaction);
+            return true;
+        }
+        self.count(|stats| match fails {
+            true => stats.lost += 1,
+            false => stats.recovered += u64::from(repeated > 0),
+        });
+        false
     }
     fn complete(&mut self, id: TransactionId, outcome: Outcome) {
+        let outcome = Outcome { repeated: self.taken.repeated(id), ..outcome };
         let (request, target) = self.taken.of(id);
         let (lun, kind, row) = (request.lun, request.phase.class(), request.targets()[target].row);
         self.count(|stats| stats.transactions[usize::from(kind)] += 1);
@@ -316,7 +343,8 @@ impl Layer {
             FilStep::Command(_, _, id) => {
                 let (request, _) = self.taken.of(id);
                 let op = if request.flags.slc { request.phase } else { command_of(work) };
-                group.ids().iter().for_each(|&id| self.emit_issued(id));
+                let first = |id: &&TransactionId| self.taken.repeated(**id) == 0;
+                group.ids().iter().filter(first).for_each(|&id| self.emit_issued(id));
                 let data_first = work == Work::Program && self.config.polled && !request.flags.slc;
                 self.phase_began(die, if data_first { Phase::Transfer } else { Phase::Execution });
                 op

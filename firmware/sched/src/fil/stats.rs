@@ -14,6 +14,12 @@ pub struct FilStats {
     /// Those of them that went along with another one in a multi-plane operation; `None` if there are no such
     /// operations.
     pub joined: Option<u64>,
+    /// Reads that were repeated because they couldn't be corrected (C39).
+    pub repeated: u64,
+    /// Reads that were correct after all.
+    pub recovered: u64,
+    /// Reads that were repeated as often as allowed and stayed uncorrectable.
+    pub lost: u64,
     /// Statuses that were asked for.
     pub statuses: u64,
     /// Those of them that said busy.
@@ -32,6 +38,9 @@ impl FilStats {
         each("fil_statuses_busy", self.busy);
         const TRANSACTIONS: [&str; 3] = ["fil_reads", "fil_programs", "fil_erases"];
         TRANSACTIONS.into_iter().zip(self.transactions).for_each(|(name, count)| each(name, count));
+        each("read_retries", self.repeated);
+        each("reads_recovered", self.recovered);
+        each("reads_lost", self.lost);
         if let Some(joined) = self.joined {
             each("fil_joined", joined);
         }

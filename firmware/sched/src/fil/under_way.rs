@@ -14,6 +14,8 @@ pub(super) struct TakenRequest {
     pub(super) tag: Tag,
     pub(super) request: FlashRequest,
     outcomes: Outcomes,
+    // How often each target was read again.
+    repeated: [u8; MAX_TARGETS],
     // Transactions of it that haven't ended.
     left: usize,
 }
@@ -49,7 +51,8 @@ impl Taken {
     ) -> impl Iterator<Item = (usize, TransactionId)> + use<> {
         let left = TakenRequest::transactions(&request);
         let outcomes = [Outcome::default(); MAX_TARGETS];
-        self.0[tag.index()] = Some(TakenRequest { tag, request, outcomes, left });
+        let repeated = [0; MAX_TARGETS];
+        self.0[tag.index()] = Some(TakenRequest { tag, request, outcomes, repeated, left });
         let first = (tag.index() * MAX_TARGETS) as u32;
         (0..left).map(move |target| (target, TransactionId(first + target as u32)))
     }
@@ -58,6 +61,18 @@ impl Taken {
         let (slot, target) = (id.0 as usize / MAX_TARGETS, id.0 as usize % MAX_TARGETS);
         let taken = self.0[slot].as_ref().expect("a transaction belongs to a request that was taken");
         (&taken.request, target)
+    }
+    /// How often a transaction, a read, was repeated.
+    pub(super) fn repeated(&self, id: TransactionId) -> u8 {
+        let (slot, target) = (id.0 as usize / MAX_TARGETS, id.0 as usize % MAX_TARGETS);
+        let taken = self.0[slot].as_ref().expect("a transaction belongs to a request that was taken");
+        taken.repeated[target]
+    }
+    /// A read is repeated once more.
+    pub(super) fn repeat(&mut self, id: TransactionId) {
+        let (slot, target) = (id.0 as usize / MAX_TARGETS, id.0 as usize % MAX_TARGETS);
+        let taken = self.0[slot].as_mut().expect("a transaction belongs to a request that was taken");
+        taken.repeated[target] += 1;
     }
     /// A transaction has ended. Returns its request's results when it was the last.
     pub(super) fn ended(&mut self, id: TransactionId, outcome: Outcome) -> Option<(Tag, Outcomes)> {

@@ -2,7 +2,7 @@
 //! one moment (H2, G24).
 
 use crate::controllers::Controllers;
-use crate::{Backend, PackageLimit, Policy, Worker};
+use crate::{Backend, PackageLimit, Policy, RetryConfig, Worker};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
@@ -12,9 +12,11 @@ use aster_exec::{Core, Exec};
 use aster_parties::{BringUpGate, FlashTask, Running, TaskScheduler, Tasks};
 use aster_ports::cores::Interrupt;
 use aster_ports::flash::{
-    FlashError, FlashOp, FlashPort, FlashRequest, MAX_TARGETS, Outcome, Outcomes, TOGETHER_MAX, Tag, Target,
+    FlashError, FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, TOGETHER_MAX,
+    Tag, Target,
 };
-use aster_units::{BufferId, Duration, Frequency, Instant, LunIndex, Rng, RowAddr, SectorRange};
+use aster_units::{BufferId, Duration, Frequency, Geometry, Instant, LunIndex, Rng, RowAddr, SectorRange};
+use aster_wire::onfi::command_set::ReadRetry;
 use core::cell::{Cell, RefCell};
 
 const LUNS: usize = 16;
@@ -36,11 +38,25 @@ struct Drive {
     busy: RefCell<[bool; LUNS]>,
     of_package: RefCell<[u32; LANES as usize]>,
     most_of_package: Cell<u32>,
+    /// The read level of each package.
+    levels: RefCell<[u8; LANES as usize]>,
+    /// Reads are correct at one level alone: [`level_of`] their row. Otherwise at any.
+    fades: bool,
+}
+
+/// The level at which a row of a drive that fades is correct.
+fn level_of(row: u32) -> u8 {
+    if row.is_multiple_of(5) { 2 } else { 0 }
 }
 
 impl Drive {
     fn begin(&self, request: &FlashRequest) -> Duration {
         let lun = request.lun.index();
+        if request.phase == FlashOp::SetFeatures {
+            let package = lun % LANES as usize;
+            assert_eq!(self.of_package.borrow()[package], 0, "a feature is set in an idle package");
+            self.levels.borrow_mut()[package] = request.feature.value as u8;
+        }
         let row = request.targets()[0].row.0;
         assert!(!core::mem::replace(&mut self.busy.borrow_mut()[lun], true), "one operation at a time");
         let in_package = &mut self.of_package.borrow_mut()[lun % LANES as usize];
@@ -50,9 +66,14 @@ impl Drive {
         let array = if request.phase == FlashOp::Read { 50 } else { 300 };
         Duration::from_micros(array + u64::from(row.wrapping_mul(2_654_435_761) >> 28) + lun as u64)
     }
-    fn end(&self, request: &FlashRequest) {
+    fn end(&self, request: &FlashRequest) -> Outcome {
+        let level = self.levels.borrow()[request.lun.index() % LANES as usize];
+        let fails =
+            self.fades && request.phase == FlashOp::Read && level != level_of(request.targets()[0].row.0);
         self.busy.borrow_mut()[request.lun.index()] = false;
         self.of_package.borrow_mut()[request.lun.index() % LANES as usize] -= 1;
+        let status = if fails { FlashStatus::Uncorrectable } else { FlashStatus::Done };
+        Outcome { status, ..Outcome::default() }
     }
 }
 
@@ -68,23 +89,43 @@ impl Backend for Rc<Drive> {
     ) -> (Outcomes, Option<()>) {
         let takes = self.begin(request);
         self.exec.sleep(takes).await;
-        self.end(request);
-        ([Outcome::default(); MAX_TARGETS], None)
+        ([self.end(request); MAX_TARGETS], None)
     }
 
     async fn execute_together(
         lanes: &[(&Self, FlashRequest)],
-        _: &mut [Outcomes],
+        outcomes: &mut [Outcomes],
         _: impl Fn(LunIndex, FlashError),
     ) {
         let drive = lanes[0].0;
         let takes = lanes.iter().map(|(_, request)| drive.begin(request)).max().expect("a lane");
         drive.exec.sleep(takes).await;
-        lanes.iter().for_each(|(_, request)| drive.end(request));
+        for ((_, request), outcomes) in lanes.iter().zip(outcomes) {
+            *outcomes = [drive.end(request); MAX_TARGETS];
+        }
     }
 }
 
+const GEOMETRY: Geometry = Geometry {
+    channels: LANES as u16,
+    ways: 1,
+    luns: 2,
+    planes: 1,
+    blocks_per_lun: 8,
+    pages_per_block: 1024,
+    page_bytes: 16384,
+    spare_bytes: 1664,
+};
+
 fn start(scheduler: Box<dyn TaskScheduler>, latency: Duration) -> (Rc<Drive>, Rc<FlashPort>) {
+    start_repeating(scheduler, latency, RetryConfig::never(GEOMETRY))
+}
+
+fn start_repeating(
+    scheduler: Box<dyn TaskScheduler>,
+    latency: Duration,
+    retries: RetryConfig,
+) -> (Rc<Drive>, Rc<FlashPort>) {
     let exec = Exec::new();
     let drive = Rc::new(Drive {
         exec: exec.clone(),
@@ -92,12 +133,15 @@ fn start(scheduler: Box<dyn TaskScheduler>, latency: Duration) -> (Rc<Drive>, Rc
         busy: RefCell::default(),
         of_package: RefCell::default(),
         most_of_package: Cell::new(0),
+        levels: RefCell::default(),
+        fades: retries.times > 0,
     });
     let core = Core::new(&exec, Frequency::from_hertz(160_000_000).unwrap());
     let port = FlashPort::new(&exec, LUNS as u32, DEPTH, Interrupt { latency });
     let (tasks, gate) = (Rc::new(Tasks::new(scheduler, LANES)), Rc::new(BringUpGate::default()));
     let luns = || (0..LUNS as u32).map(LunIndex);
-    let controllers = Controllers::new(luns().map(|lun| (lun, lun.0 % LANES, Rc::clone(&drive))));
+    let of = |lun: LunIndex| (lun, lun.0 % LANES, Rc::clone(&drive));
+    let controllers = Controllers::new(luns().map(of), retries);
     for lun in luns() {
         let worker = Worker {
             lun,
@@ -130,7 +174,14 @@ fn run(
     seed: u64,
     operations: u32,
 ) -> (Rc<Drive>, Vec<Vec<FlashRequest>>) {
-    let (drive, port) = start(scheduler, latency);
+    run_on(start(scheduler, latency), seed, operations)
+}
+
+fn run_on(
+    (drive, port): (Rc<Drive>, Rc<FlashPort>),
+    seed: u64,
+    operations: u32,
+) -> (Rc<Drive>, Vec<Vec<FlashRequest>>) {
     let exec = drive.exec.clone();
     let (mut rng, mut sent) = (Rng::new(seed), Vec::new());
     let mut waiting: Vec<Tag> = Vec::new();
@@ -147,7 +198,13 @@ fn run(
             panic!("seed {seed}: {} requests wait for ever, after {}", waiting.len(), sent.len());
         };
         exec.advance_to(deadline);
-        waiting.retain(|tag| port.try_take(*tag).is_none());
+        waiting.retain(|tag| match port.try_take(*tag) {
+            Some(outcomes) => {
+                assert_eq!(outcomes[0].status, FlashStatus::Done, "seed {seed}");
+                false
+            }
+            None => true,
+        });
     }
     (drive, sent)
 }
@@ -213,6 +270,29 @@ impl TaskScheduler for FourOnTheDrive {
 fn a_group_that_is_larger_than_any_limit_starts_on_an_idle_drive() {
     let (drive, sent) = run(Box::new(FourOnTheDrive), Duration::ZERO, 3, 5_000);
     check(&drive, &sent, true);
+}
+
+/// Two LUNs share each package and its read level. Reads of every fifth row are correct at the third level
+/// alone, all others at the first: each ends well, no level is set while the other LUN works, and the first
+/// level is set again before others read.
+#[test]
+fn reads_are_repeated_at_other_levels_while_their_package_is_idle() {
+    let levels = Some(ReadRetry { feature: 0x89, levels: 4 });
+    for (seed, policy) in [(1, Policy::Fifo), (2, Policy::ReadsFirst)] {
+        let retries = RetryConfig { times: 2, levels, ..RetryConfig::never(GEOMETRY) };
+        let started = start_repeating(Box::new(policy), Duration::from_micros(3), retries);
+        let (drive, sent) = run_on(started, seed, 20_000);
+        let reads = |row_at: u8| {
+            let all = sent.iter().flatten().filter(|r| r.phase == FlashOp::Read);
+            all.filter(|r| level_of(r.targets()[0].row.0) == row_at).count()
+        };
+        let begun = drive.begun.borrow();
+        let of = |phase| begun.iter().flatten().filter(|b| b.phase == phase).count();
+        assert_eq!(of(FlashOp::Read), reads(0) + 3 * reads(2), "the faded ones are read three times");
+        assert_eq!(of(FlashOp::SetFeatures), 3 * reads(2), "two levels, and the first again");
+        drop(begun);
+        drive.exec.shut_down();
+    }
 }
 
 fn program(lun: u32, row: u32) -> FlashRequest {

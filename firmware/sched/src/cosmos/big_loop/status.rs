@@ -223,10 +223,11 @@ impl BigLoop {
         self.conclude(head, outcome);
     }
     /// As [`Self::over`], no matter what the way's read level is.
-    pub(super) fn conclude(&mut self, head: Operation, outcome: Outcome) {
+    pub(super) fn conclude(&mut self, head: Operation, mut outcome: Outcome) {
         let failed = outcome.status != FlashStatus::Done;
         if head.kind == OperationKind::ReadTransfer || failed {
-            let recovered = self.states.forget_retries(head.lun) > 0 && !failed;
+            outcome.repeated = self.states.forget_retries(head.lun);
+            let recovered = outcome.repeated > 0 && !failed;
             self.time.count(|s| s.recovered += u64::from(recovered));
         }
         self.station.release(head.lun);
