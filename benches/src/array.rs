@@ -15,7 +15,7 @@ use aster_ports::flash::{FlashOp, FlashPort, FlashRequest, FlashStatus, Target};
 use aster_ports::layout::{PageLayout, Placement};
 use aster_ports::package::{DataMode, Interface};
 use aster_ports::resource::Bandwidth;
-use aster_sched::{Controllers, Policy, RetryConfig, Worker};
+use aster_sched::{Controllers, Policy, Worker, WorkersConfig};
 use aster_units::*;
 use aster_wire::onfi::{DataInterface, Timing};
 use std::cell::Cell;
@@ -119,7 +119,7 @@ fn array() -> Array {
         }
     }
     let luns: Vec<_> = all.iter().map(|(lun, ..)| *lun).collect();
-    let controllers = Controllers::new(all.into_iter(), RetryConfig::never(GEOMETRY));
+    let controllers = Controllers::new(all.into_iter(), WorkersConfig::plain(GEOMETRY));
     for lun in luns {
         let worker = Worker {
             lun,

@@ -39,7 +39,7 @@ use aster_ports::link::{LinkPort, TAG_BYTES};
 use aster_ports::medium::{SharedBacklog, SharedNvram};
 use aster_ports::resource::{Bandwidth, SharedBandwidth};
 use aster_ports::tlp::{TlpPort, TlpSettings};
-use aster_sched::{RetryConfig, spawn_workers};
+use aster_sched::{WorkersConfig, spawn_workers};
 use aster_units::{BufferId, Content, Geometry, Instant, Restriction};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -184,8 +184,8 @@ struct Base<'a> {
     needs: TranslationNeeds,
     scheduler: Option<Box<dyn FlashScheduler<Controller>>>,
     scheduler_needs: SchedulerNeeds,
-    /// How controllers in software below a scheduler's port repeat reads.
-    retries: RetryConfig,
+    /// What the workers do that are controllers in software below a scheduler's port.
+    workers: WorkersConfig,
     pieces: Pieces,
     tasks: Rc<Tasks>,
     memory: SharedBandwidth,
@@ -213,9 +213,9 @@ impl<'a> Base<'a> {
         let translation = pieces.make_translation(profile, content)?;
         let scheduler = pieces.make_scheduler(profile)?;
         let (needs, scheduler_needs) = (translation.needs(), scheduler.needs());
-        let retries = match scheduler_needs.repeats_reads {
-            true => RetryConfig::never(profile.array_geometry()),
-            false => configure::retries(profile, &configure::flash(profile)?),
+        let workers = match scheduler_needs.repeats_reads {
+            true => WorkersConfig::plain(profile.array_geometry()),
+            false => configure::workers(profile, &configure::flash(profile)?),
         };
         let tasks = Rc::new(configure::tasks(profile, pieces.tasks.take()));
 
@@ -260,7 +260,7 @@ impl<'a> Base<'a> {
             needs,
             scheduler: Some(scheduler),
             scheduler_needs,
-            retries,
+            workers,
             pieces,
             tasks,
             memory,
@@ -328,7 +328,7 @@ impl<'a> Base<'a> {
         if self.has_software_controllers() {
             let silent = Recorder::default();
             let (tasks, gate) = (&self.tasks, &channels.gate);
-            spawn_workers(&channels.luns, port, tasks, gate, &silent, self.retries, software);
+            spawn_workers(&channels.luns, port, tasks, gate, &silent, self.workers, software);
         }
         Below::Port(Rc::clone(port))
     }

@@ -117,7 +117,9 @@ pub mod plug {
     pub use aster_ports::tlp::{
         BufferDescriptor, Gathered, Outgoing, TLP_SENT, TlpDescriptor, TlpPort, TlpSettings, TlpStats,
     };
-    pub use aster_sched::{Backend, PackageLimit, PassThrough, Policy, RetryConfig, Worker, spawn_workers};
+    pub use aster_sched::{
+        Backend, PackageLimit, PassThrough, Policy, RetryConfig, Worker, WorkersConfig, spawn_workers,
+    };
     pub use aster_txn::{Descriptor, Direction, Txn};
     pub use aster_wire::nvme::registers::Doorbell;
     pub use aster_wire::nvme::{Sqe, Status};

@@ -17,7 +17,7 @@ use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::flash::FlashPort;
 use aster_ports::resource::Bandwidth;
-use aster_sched::{RetryConfig, spawn_workers};
+use aster_sched::{WorkersConfig, spawn_workers};
 use aster_units::{Content, Geometry};
 use std::rc::Rc;
 
@@ -86,8 +86,8 @@ impl OneChannel {
                 channels.software(around.cores, geometry, recorder),
             );
             // An experiment on one channel sees each read as it is.
-            let retries = RetryConfig::never(geometry);
-            spawn_workers(&channels.luns, &requests, &tasks, &channels.gate, recorder, retries, software);
+            let config = WorkersConfig::plain(geometry);
+            spawn_workers(&channels.luns, &requests, &tasks, &channels.gate, recorder, config, software);
         }
         channels.bring_up(&around);
         if profile.channel.controller == ControllerName::Asynchronous {

@@ -289,7 +289,7 @@ impl Default for Registry<MakeScheduler> {
         let workers = || -> MakeScheduler {
             Box::new(|profile| {
                 let flash = configure::flash(profile)?;
-                Ok(Box::new(Workers(configure::retries(profile, &flash))))
+                Ok(Box::new(Workers(configure::workers(profile, &flash))))
             })
         };
         let cosmos: MakeScheduler = Box::new(|profile| {

@@ -339,6 +339,43 @@ impl FlashPort {
         let alone = |tag: Tag| self.slots[tag.index()].choice.get().1 && !self.is_together(tag);
         !available.is_empty() && available.iter().take(CHOICE).all(|&tag| alone(tag))
     }
+    /// Controller side: takes the oldest page read to `lun` ([`FlashRequest::is_page_read`]) that `may` go
+    /// before the requests which came earlier. It isn't one that belongs together with others.
+    pub fn try_next_page_read(
+        &self,
+        lun: LunIndex,
+        may: impl Fn(&FlashRequest) -> bool,
+    ) -> Option<(Tag, FlashRequest)> {
+        let mut available = self.lanes[lun.index()].available.borrow_mut();
+        let goes = |&tag: &Tag| {
+            self.slots[tag.index()].choice.get().1 && !self.is_together(tag) && may(&self.request(tag))
+        };
+        let index = available.iter().take(CHOICE).position(goes)?;
+        let tag = available.remove(index)?;
+        Some((tag, self.request(tag)))
+    }
+    /// Controller side: waits until `take` gives something, which is asked at once and for each request to
+    /// `lun`, or until the clock shows `until`.
+    pub async fn next_until<T>(
+        &self,
+        lun: LunIndex,
+        until: Instant,
+        mut take: impl FnMut() -> Option<T>,
+    ) -> Option<T> {
+        let mut armed = false;
+        let ready = || match take() {
+            Some(taken) => Some(Some(taken)),
+            None if self.exec.now() >= until => Some(None),
+            None => {
+                if !armed {
+                    armed = true;
+                    self.exec.wake_at(until, self.exec.current());
+                }
+                None
+            }
+        };
+        self.lanes[lun.index()].worker.wait(&self.exec, ready).await
+    }
     /// Controller side: waits for a request to `lun` and takes the one that `choose` picks.
     pub async fn next(
         &self,

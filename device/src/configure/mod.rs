@@ -35,4 +35,4 @@ pub use nand::{nand_image_bytes, nand_records_bytes};
 pub(crate) use open_channel::{mcu, open_channel, open_channel_20, vectors};
 pub(crate) use parties::media_facts;
 pub(crate) use ports::oob_bytes;
-pub(crate) use sched::{big_loop, interface_layer, retries, tasks};
+pub(crate) use sched::{big_loop, interface_layer, tasks, workers};

@@ -6,7 +6,7 @@ use aster_flash::FlashConfig;
 use aster_parties::{TaskScheduler, Tasks};
 use aster_sched::cosmos::{LoopConfig, LoopCosts};
 use aster_sched::fil::{FilConfig, FilCosts};
-use aster_sched::{PackageLimit, Policy, RetryConfig};
+use aster_sched::{PackageLimit, Policy, RetryConfig, WorkersConfig};
 use aster_units::Duration;
 
 /// The drive's task scheduler: the reader's own, or the one that the profile names.
@@ -35,13 +35,14 @@ pub(super) fn register_access(profile: &Profile) -> Duration {
     (crossing(b.processor_mhz) + crossing(b.central_mhz) + crossing(b.control_mhz)) * 2
 }
 
-/// How workers repeat reads that can't be corrected.
-pub(crate) fn retries(profile: &Profile, flash: &FlashConfig) -> RetryConfig {
-    RetryConfig {
+/// What workers do beside carrying out one request after the other.
+pub(crate) fn workers(profile: &Profile, flash: &FlashConfig) -> WorkersConfig {
+    let retries = RetryConfig {
         times: profile.scheduler.read_retries,
         levels: flash.variant.commands.read_retry,
         geometry: profile.array_geometry(),
-    }
+    };
+    WorkersConfig { retries, suspends: profile.scheduler.suspends }
 }
 
 /// The big loop of a profile that has one.

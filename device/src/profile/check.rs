@@ -7,7 +7,7 @@ use super::package::CommandName;
 use super::package::{coupling, numbers};
 use super::schema::{
     AssignerName, COSMOS, ContentKind, ControllerName, D_CHOICES, DataModeName, FIL, OPEN_CHANNEL_12,
-    OPEN_CHANNEL_20, Profile, VECTORS, WINDOWED_GREEDY,
+    OPEN_CHANNEL_20, Profile, READS_FIRST, VECTORS, WINDOWED_GREEDY,
 };
 use super::target::TARGETS;
 use super::words::unit_of;
@@ -446,6 +446,17 @@ impl Profile {
             let reason =
                 format!("\"cosmos\" has one queue a way: geometry.luns must be 1, but is {}", g.luns);
             return Err(("scheduler.policy", reason));
+        }
+        if self.scheduler.suspends > 0 {
+            let needs = |ok, what: &str| match ok {
+                true => Ok(()),
+                false => Err(("scheduler.suspends", format!("must be 0 without {what}"))),
+            };
+            let goes_first = self.scheduler.policy == READS_FIRST;
+            needs(goes_first, "scheduler.policy = \"reads-first\", which lets reads overtake")?;
+            let software = self.channel.controller == ControllerName::Software;
+            needs(software, "channel.controller = \"software\"")?;
+            needs(p.suspend.is_some(), "a package that has the commands, package.suspend")?;
         }
         if self.scheduler.multi_plane {
             let needs = |ok, what: &str| match ok {

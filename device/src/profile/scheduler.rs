@@ -42,6 +42,10 @@ pub struct SchedulerProfile {
     /// had to be repeated is moved, like data with many wrong bits.
     #[serde(default = "default_retries")]
     pub read_retries: u8,
+    /// Times that a worker suspends a program or an erase for reads of its LUN that wait; 0 for never. Needs
+    /// `policy = "reads-first"`, channels in software and a package with `suspend`.
+    #[serde(default)]
+    pub suspends: u8,
     /// The big loop packs the programs of a TLC word line into one (C83). Needs a package with `one_shot`.
     #[serde(default)]
     pub one_shot: bool,
@@ -61,6 +65,7 @@ impl Default for SchedulerProfile {
             package_operations_max: 0,
             transactions: TransactionOrder::default(),
             read_retries: default_retries(),
+            suspends: 0,
             one_shot: false,
             poll_ns: default_pause(),
             multi_plane: false,

@@ -1,4 +1,7 @@
+mod around;
 mod together;
+
+pub use around::ReadsBetween;
 
 use crate::Lun;
 use crate::operations::{

@@ -17,7 +17,7 @@ mod lun;
 pub mod operations;
 pub mod schedule;
 
-pub use controller::Controller;
+pub use controller::{Controller, ReadsBetween};
 pub use lun::{Draft, FlashConfig, FlashCosts, Issued, Lun, LunShape, PackageVariant, PollPolicy};
 
 #[cfg(test)]

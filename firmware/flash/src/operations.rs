@@ -38,8 +38,8 @@ pub use read::{
 pub use retry::{read_with_retry, set_read_level};
 pub use slc::{slc_erase, slc_program, slc_read};
 pub use suspend::{
-    Suspended, erase_with_read, resume_erase, resume_program, start_erase, start_program, suspend_erase,
-    suspend_program,
+    Suspended, erase_with_read, go_on_erase, go_on_program, resume_erase, resume_program, start_erase,
+    start_program, suspend_erase, suspend_program,
 };
 
 use crate::Lun;
@@ -67,7 +67,7 @@ fn transaction(fault: Box<TxnFault>) -> FlashError {
 fn t_r(lun: &Lun, row: RowAddr) -> Duration {
     lun.config().t_r[lun.config().shape.page_type(row) as usize]
 }
-fn t_prog(lun: &Lun, row: RowAddr) -> Duration {
+pub(crate) fn t_prog(lun: &Lun, row: RowAddr) -> Duration {
     lun.config().t_prog[lun.config().shape.page_type(row) as usize]
 }
 

@@ -1,7 +1,7 @@
 //! What carries out flash requests for a scheduler's worker.
 
 use alloc::rc::Rc;
-use aster_flash::Controller;
+use aster_flash::{Controller, ReadsBetween};
 use aster_ports::flash::{FlashError, FlashPort, FlashRequest, FlashStatus, Outcomes, TOGETHER_MAX, Tag};
 use aster_units::{Instant, LunIndex};
 use core::future::Future;
@@ -26,6 +26,20 @@ pub trait Backend {
         ahead: impl FnOnce() -> Option<FlashRequest>,
         fault: impl Fn(FlashError),
     ) -> impl Future<Output = (Outcomes, Option<Self::Begun>)>;
+    /// Whether [`execute_around`](Backend::execute_around) can suspend `request` for reads.
+    fn can_suspend(&self, _request: &FlashRequest) -> bool {
+        false
+    }
+    /// Carries out a program or an erase that can be suspended, and suspends it at most `times` for `reads`.
+    fn execute_around(
+        &self,
+        request: &FlashRequest,
+        _times: u8,
+        _reads: &impl ReadsBetween,
+        fault: impl Fn(FlashError),
+    ) -> impl Future<Output = Outcomes> {
+        async move { self.execute(request, None, || None, fault).await.0 }
+    }
     /// Carries out requests that belong together
     /// ([`FlashPort::submit_together`]), each by its controller. They are begun in
     /// one moment, and end together. Calls `fault` as `execute` does.
@@ -53,6 +67,19 @@ impl Backend for Controller {
         }
         let ahead = || ahead().map(|next| next.targets()[0].row);
         self.execute_page_read(request, begun, ahead, fault).await
+    }
+
+    fn can_suspend(&self, request: &FlashRequest) -> bool {
+        Controller::can_suspend(self, request)
+    }
+    async fn execute_around(
+        &self,
+        request: &FlashRequest,
+        times: u8,
+        reads: &impl ReadsBetween,
+        fault: impl Fn(FlashError),
+    ) -> Outcomes {
+        Controller::execute_around(self, request, times, reads, fault).await
     }
 
     async fn execute_together(

@@ -6,7 +6,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_exec::{Exec, WaitCell};
 use aster_ports::flash::{Tag, Together};
-use aster_units::LunIndex;
+use aster_units::{Geometry, LunIndex};
 use core::cell::Cell;
 
 /// A LUN's controller, and its worker's place when it waits for those of other lanes.
@@ -22,28 +22,58 @@ pub(crate) struct Seat<B> {
     over: WaitCell,
 }
 
+/// What suspending has done, summed over all LUNs.
+#[derive(Debug, Default)]
+pub(crate) struct SuspendStats {
+    /// Suspended programs and erases; one that was suspended twice counts twice.
+    pub suspended: Cell<u64>,
+    /// Reads that were carried out meanwhile.
+    pub reads: Cell<u64>,
+}
+
 /// What carries out the requests of each LUN; shared by all workers.
 pub struct Controllers<B> {
     seats: Box<[Option<Seat<B>>]>,
-    /// How reads are repeated.
-    pub(crate) retries: RetryConfig,
+    pub(crate) config: WorkersConfig,
     pub(crate) stats: RetryStats,
+    pub(crate) suspends: SuspendStats,
+}
+
+/// What workers do beside carrying out one request after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkersConfig {
+    /// How they repeat reads.
+    pub retries: RetryConfig,
+    /// How often they suspend a program or an erase for reads that wait; 0 for never.
+    pub suspends: u8,
+}
+
+impl WorkersConfig {
+    /// Nothing.
+    pub fn plain(geometry: Geometry) -> Self {
+        WorkersConfig { retries: RetryConfig::never(geometry), suspends: 0 }
+    }
 }
 
 impl<B> Controllers<B> {
     /// Of LUNs with their chip enables, numbered over the drive, and their controllers.
-    /// `retries` says how their reads are repeated.
-    pub fn new(of_luns: impl Iterator<Item = (LunIndex, u32, B)>, retries: RetryConfig) -> Rc<Self> {
+    pub fn new(of_luns: impl Iterator<Item = (LunIndex, u32, B)>, config: WorkersConfig) -> Rc<Self> {
         let mut seats = Vec::new();
         for (lun, package, controller) in of_luns {
             if seats.len() <= lun.index() {
                 seats.resize_with(lun.index() + 1, || None);
             }
             let (arrived, over) = (Cell::default(), WaitCell::default());
-            let levels = Levels::new(&retries);
+            let levels = Levels::new(&config.retries);
             seats[lun.index()] = Some(Seat { lun, package, controller, levels, arrived, over });
         }
-        Rc::new(Controllers { seats: seats.into_boxed_slice(), retries, stats: RetryStats::default() })
+        let seats = seats.into_boxed_slice();
+        Rc::new(Controllers {
+            seats,
+            config,
+            stats: RetryStats::default(),
+            suspends: SuspendStats::default(),
+        })
     }
     #[inline]
     pub(crate) fn seat(&self, lun: LunIndex) -> &Seat<B> {

@@ -6,7 +6,7 @@
 //! four:
 //!
 //! - [`Workers`]: a [`Worker`] per LUN, above controllers in software or hardware ([`Backend`]). They repeat
-//!   reads that can't be corrected ([`RetryConfig`]).
+//!   reads that can't be corrected, and suspend programs and erases for reads ([`WorkersConfig`]).
 //!   A [`TaskScheduler`](aster_parties::TaskScheduler) decides; the workers of a drive share it in
 //!   [`Tasks`](aster_parties::Tasks).
 //! - [`cosmos`]: one big loop on one core, which polls (C34–C44).
@@ -33,7 +33,7 @@ mod worker;
 mod workers;
 
 pub use backend::Backend;
-pub use controllers::Controllers;
+pub use controllers::{Controllers, WorkersConfig};
 pub use pass_through::PassThrough;
 pub use retry::RetryConfig;
 pub use tasks::{OVERTAKES_MAX, PackageLimit, Policy};

@@ -1,20 +1,21 @@
 //! The worker of a LUN: it takes a request, has it carried out and answers it, again and again.
 
 use crate::backend::Backend;
-use crate::controllers::{Controllers, Seat};
+use crate::controllers::{Controllers, Seat, WorkersConfig};
 use crate::retry::{self, Repetition, RetryStats, Step};
-use crate::tasks::bounded;
+use crate::tasks::{OVERTAKES_MAX, bounded};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
 use aster_exec::Exec;
+use aster_flash::ReadsBetween;
 use aster_parties::{BringUpGate, FlashTask, Tasks};
 use aster_ports::flash::{
-    FlashError, FlashOp, FlashPort, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes, TOGETHER_MAX,
-    Tag, Together,
+    FlashError, FlashOp, FlashPort, FlashRequest, FlashSource, FlashStatus, MAX_TARGETS, Outcome, Outcomes,
+    TOGETHER_MAX, Tag, Together,
 };
-use aster_units::LunIndex;
-use core::cell::Cell;
+use aster_units::{Instant, LunIndex};
+use core::cell::{Cell, RefCell};
 
 /// A request that a worker has taken.
 #[derive(Clone, Copy)]
@@ -24,9 +25,9 @@ struct TakenRequest {
     task: FlashTask,
 }
 
-/// Reads of a LUN that wait to be repeated, at most: the one that has failed, and the one that was begun
-/// behind it.
-const FAILED_MAX: usize = 2;
+/// Reads of a LUN for which there is room while they wait to be repeated: one that has failed and one that
+/// was begun behind it, or those of an operation that was suspended once.
+const FAILED_ROOM: usize = 2 + OVERTAKES_MAX as usize;
 
 /// A LUN's worker.
 pub struct Worker<B> {
@@ -53,13 +54,14 @@ impl<B: Backend> Worker<B> {
         self.gate.pass(&exec).await;
         let overtakes = Cell::new(0);
         let mut ahead: Option<(TakenRequest, Option<B::Begun>)> = None;
-        let mut failed: VecDeque<(TakenRequest, Outcomes)> = VecDeque::with_capacity(FAILED_MAX);
-        let (seat, retries) = (self.seat(), &self.controllers.retries);
+        let failed = RefCell::new(VecDeque::with_capacity(FAILED_ROOM));
+        let seat = self.seat();
+        let WorkersConfig { retries, suspends } = &self.controllers.config;
         loop {
             let (job, begun) = match ahead.take() {
                 Some(ahead) => ahead,
-                None if !failed.is_empty() => {
-                    let (job, mut outcomes) = failed.pop_front().expect("a read has failed");
+                None if !failed.borrow().is_empty() => {
+                    let (job, mut outcomes) = failed.borrow_mut().pop_front().expect("a read has failed");
                     self.repeat(&exec, &job, &mut outcomes).await;
                     self.finish(&exec, job.tag, &job.request, outcomes);
                     continue;
@@ -75,9 +77,18 @@ impl<B: Backend> Worker<B> {
                 self.set_level(&job.request, level).await;
             }
             seat.levels.note(retries, &job.request);
+            if *suspends > 0 && seat.controller.can_suspend(&job.request) {
+                let (worker, under_way, next) = (&self, &job.request, Cell::new(None));
+                let reads = Between { worker, exec: &exec, under_way, next, failed: &failed };
+                let fault = |error| self.fault(error);
+                let outcomes = seat.controller.execute_around(under_way, *suspends, &reads, fault).await;
+                self.finish(&exec, job.tag, under_way, outcomes);
+                self.tasks.ended(&exec, &job.task);
+                continue;
+            }
             let mut next = None;
             let take = || {
-                if !failed.is_empty() {
+                if !failed.borrow().is_empty() {
                     return None;
                 }
                 next = self.next_page_read(&exec, &overtakes);
@@ -90,7 +101,7 @@ impl<B: Backend> Worker<B> {
             ahead = next.map(|job| (job, begun));
             if retry::has_failed(retries, &job.request, &outcomes) {
                 self.before_repeat(&exec, &job);
-                failed.push_back((job, outcomes));
+                failed.borrow_mut().push_back((job, outcomes));
                 continue;
             }
             self.finish(&exec, job.tag, &job.request, outcomes);
@@ -106,7 +117,7 @@ impl<B: Backend> Worker<B> {
     /// that want the package would wait for each other.
     #[cold]
     fn before_repeat(&self, exec: &Exec, job: &TakenRequest) {
-        if self.controllers.retries.shares_levels() {
+        if self.controllers.config.retries.shares_levels() {
             self.tasks.ended(exec, &job.task);
         }
     }
@@ -114,7 +125,7 @@ impl<B: Backend> Worker<B> {
     #[cold]
     async fn repeat(&self, exec: &Exec, job: &TakenRequest, outcomes: &mut Outcomes) {
         let TakenRequest { request, task, .. } = job;
-        let alone = self.controllers.retries.shares_levels();
+        let alone = self.controllers.config.retries.shares_levels();
         if alone {
             self.tasks.admitted_alone(exec, task).await;
         }
@@ -123,7 +134,7 @@ impl<B: Backend> Worker<B> {
     }
     /// Repeats the targets of a read that are uncorrectable.
     async fn correct(&self, request: &FlashRequest, outcomes: &mut Outcomes) {
-        let Controllers { retries, stats, .. } = &*self.controllers;
+        let Controllers { config: WorkersConfig { retries, .. }, stats, .. } = &*self.controllers;
         let Seat { levels, controller, .. } = self.controllers.seat(request.lun);
         for (n, target) in request.targets().iter().enumerate() {
             if outcomes[n].status != FlashStatus::Uncorrectable {
@@ -161,7 +172,7 @@ impl<B: Backend> Worker<B> {
     /// Sets the read level of the package of `request`. Returns whether it is set.
     #[cold]
     async fn set_level(&self, request: &FlashRequest, level: u8) -> bool {
-        let Controllers { retries, stats, .. } = &*self.controllers;
+        let Controllers { config: WorkersConfig { retries, .. }, stats, .. } = &*self.controllers;
         let Seat { levels, controller, lun, .. } = self.controllers.seat(request.lun);
         let set = retry::set_level(retries, *lun, request.targets()[0].row, level);
         let (outcomes, _) =
@@ -220,15 +231,15 @@ impl<B: Backend> Worker<B> {
         members.iter().for_each(|(_, request)| self.begin(exec, request));
         for (_, request) in members {
             let Seat { levels, .. } = self.controllers.seat(request.lun);
-            if let Some(level) = levels.to_set(&self.controllers.retries, request) {
+            if let Some(level) = levels.to_set(&self.controllers.config.retries, request) {
                 self.set_level(request, level).await;
             }
-            levels.note(&self.controllers.retries, request);
+            levels.note(&self.controllers.config.retries, request);
         }
         let mut outcomes = [[Outcome::default(); MAX_TARGETS]; TOGETHER_MAX];
         let fault = |lun, error| self.port.note_fault(lun, error);
         B::execute_together(&lanes[..members.len()], &mut outcomes[..members.len()], fault).await;
-        let retries = &self.controllers.retries;
+        let retries = &self.controllers.config.retries;
         let is_failed =
             |(n, outcomes): (usize, &Outcomes)| retry::has_failed(retries, &members[n].1, outcomes);
         let some_failed = outcomes[..members.len()].iter().enumerate().any(is_failed);
@@ -255,7 +266,7 @@ impl<B: Backend> Worker<B> {
         tasks: &[FlashTask],
         outcomes: &mut [Outcomes],
     ) {
-        let retries = &self.controllers.retries;
+        let retries = &self.controllers.config.retries;
         let failed = |n: usize, outcomes: &Outcomes| retry::has_failed(retries, &members[n].1, outcomes);
         let job = |n: usize| TakenRequest { tag: members[n].0, request: members[n].1, task: tasks[n] };
         for (n, outcomes) in outcomes[..members.len()].iter().enumerate() {
@@ -286,6 +297,14 @@ impl<B: Backend> Worker<B> {
         Some(self.taken(exec, tag, request, task))
     }
 
+    /// A page read that waits, if it `may` go before what came earlier and may start now.
+    fn take_page_read(&self, exec: &Exec, may: impl Fn(&FlashRequest) -> bool) -> Option<TakenRequest> {
+        let task = self.task(FlashOp::Read);
+        let starts = |request: &FlashRequest| may(request) && self.tasks.admit(&task);
+        let (tag, request) = self.port.try_next_page_read(self.lun, starts)?;
+        Some(self.taken(exec, tag, request, task))
+    }
+
     fn task(&self, phase: FlashOp) -> FlashTask {
         FlashTask { lun: self.lun, package: self.seat().package, phase }
     }
@@ -311,6 +330,63 @@ impl<B: Backend> Worker<B> {
     fn taken(&self, exec: &Exec, tag: Tag, request: FlashRequest, task: FlashTask) -> TakenRequest {
         self.begin(exec, &request);
         TakenRequest { tag, request, task }
+    }
+}
+
+/// The reads that wait for a LUN whose array carries out `under_way` (B31).
+struct Between<'a, B> {
+    worker: &'a Worker<B>,
+    exec: &'a Exec,
+    under_way: &'a FlashRequest,
+    /// The read that is there.
+    next: Cell<Option<TakenRequest>>,
+    /// Reads that can't be corrected, which are repeated when the operation has ended.
+    failed: &'a RefCell<VecDeque<(TakenRequest, Outcomes)>>,
+}
+
+impl<B: Backend> Between<'_, B> {
+    /// Takes a read that may go first: of the host or the map, of another block, at the level that is set.
+    /// Nobody waits for what garbage collection reads.
+    fn take(&self) -> Option<TakenRequest> {
+        let Worker { controllers, lun, .. } = self.worker;
+        let geometry = &controllers.config.retries.geometry;
+        let block = |request: &FlashRequest| geometry.split_row(request.targets()[0].row).1;
+        let works_on = block(self.under_way);
+        let levels = &controllers.seat(*lun).levels;
+        let may = |read: &FlashRequest| {
+            read.source != FlashSource::Gc
+                && block(read) != works_on
+                && levels.to_set(&controllers.config.retries, read).is_none()
+        };
+        self.worker.take_page_read(self.exec, may)
+    }
+}
+
+impl<B: Backend> ReadsBetween for Between<'_, B> {
+    async fn next(&self, until: Instant) -> bool {
+        let Worker { port, lun, .. } = self.worker;
+        let taken = port.next_until(*lun, until, || self.take()).await;
+        self.next.set(taken);
+        taken.is_some()
+    }
+    async fn serve(&self) {
+        let Worker { controllers, tasks, lun, port, .. } = self.worker;
+        let stats = &controllers.suspends;
+        stats.suspended.set(stats.suspended.get() + 1);
+        let controller = &controllers.seat(*lun).controller;
+        for _ in 0..OVERTAKES_MAX {
+            let Some(job) = self.next.take().or_else(|| self.take()) else { return };
+            stats.reads.set(stats.reads.get() + 1);
+            let fault = |error| port.note_fault(*lun, error);
+            let (outcomes, _) = controller.execute(&job.request, None, || None, fault).await;
+            if retry::has_failed(&controllers.config.retries, &job.request, &outcomes) {
+                self.worker.before_repeat(self.exec, &job);
+                self.failed.borrow_mut().push_back((job, outcomes));
+                continue;
+            }
+            self.worker.finish(self.exec, job.tag, &job.request, outcomes);
+            tasks.ended(self.exec, &job.task);
+        }
     }
 }
 

@@ -1,8 +1,7 @@
 //! A worker per LUN: the scheduler of a drive whose firmware is coroutines.
 
 use crate::backend::Backend;
-use crate::controllers::Controllers;
-use crate::retry::RetryConfig;
+use crate::controllers::{Controllers, WorkersConfig};
 use crate::worker::Worker;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -17,21 +16,21 @@ use aster_units::LunIndex;
 
 /// Serves each LUN by a [`Worker`] on its core, for which the drive's [`Tasks`] choose.
 #[derive(Clone, Copy, Debug)]
-pub struct Workers(pub RetryConfig);
+pub struct Workers(pub WorkersConfig);
 
-/// Spawns a worker for each of `luns`, in that order, on its core. They repeat reads as `retries` says.
-/// Returns what they share.
+/// Spawns a worker for each of `luns`, in that order, on its core. Returns what they
+/// share.
 pub fn spawn_workers<B: Backend + 'static>(
     luns: &[LunPlace],
     port: &Rc<FlashPort>,
     tasks: &Rc<Tasks>,
     gate: &Rc<BringUpGate>,
     recorder: &Recorder,
-    retries: RetryConfig,
+    config: WorkersConfig,
     controller: impl Fn(LunIndex) -> B,
 ) -> Rc<Controllers<B>> {
     let of = |place: &LunPlace| (place.lun, place.package, controller(place.lun));
-    let controllers = Controllers::new(luns.iter().map(of), retries);
+    let controllers = Controllers::new(luns.iter().map(of), config);
     for &LunPlace { lun, ref core, .. } in luns {
         let worker = Worker {
             lun,
@@ -50,8 +49,13 @@ struct WorkersView<B>(Rc<Controllers<B>>);
 
 impl<B> SchedulerView for WorkersView<B> {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        if self.0.retries.times > 0 {
-            self.0.stats.counters(each);
+        let Controllers { config, stats, suspends, .. } = &*self.0;
+        if config.retries.times > 0 {
+            stats.counters(each);
+        }
+        if config.suspends > 0 {
+            each("operations_suspended", suspends.suspended.get());
+            each("reads_while_suspended", suspends.reads.get());
         }
     }
 }

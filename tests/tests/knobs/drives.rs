@@ -2,8 +2,8 @@
 
 use aster_device::profile::{
     COSMOS, CellUse, CommandName, ControllerName, CorrectionName, DetectorName, EmmcProfile, MappingName,
-    NVME_SOFTWARE, OneShotProfile, PowerProfile, Profile, PseudoSlcProfile, RetryProfile, SlowLunProfile,
-    SuspendProfile, ThermalProfile, TransportName,
+    NVME_SOFTWARE, OneShotProfile, PowerProfile, Profile, PseudoSlcProfile, READS_FIRST, RetryProfile,
+    SlowLunProfile, SuspendProfile, ThermalProfile, TransportName,
 };
 use aster_tests::profile;
 
@@ -83,6 +83,12 @@ pub fn crowded(p: &mut Profile) {
     p.geometry.channels = 1;
     p.geometry.ways = 4;
     p.geometry.luns = 2;
+}
+
+/// Reads go first, and the package can suspend what they would wait for.
+pub fn suspendable(p: &mut Profile) {
+    p.scheduler.policy = READS_FIRST.to_owned();
+    p.package.suspend = Some(SUSPEND);
 }
 
 /// NVMe in software.

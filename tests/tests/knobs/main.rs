@@ -442,6 +442,7 @@ const CASES: &[Case] = &cases! {
     "board.buses.control_mhz" Run on looped; => |p| p.board.buses.control_mhz = 50.0,
     "board.buses.register_cycles" Run on looped; => |p| p.board.buses.register_cycles = 20.0,
     "scheduler.read_retries" Run on looped_and_worn; => |p| p.scheduler.read_retries = 0,
+    "scheduler.suspends" Run on suspendable; => |p| p.scheduler.suspends = 4,
     "scheduler.package_operations_max" Run on crowded; => |p| p.scheduler.package_operations_max = 1,
     "scheduler.transactions" Run on crowded; => |p| p.scheduler.transactions = TransactionOrder::ByClass,
     "scheduler.poll_ns" Run on layered; => |p| p.scheduler.poll_ns = 0,

@@ -204,6 +204,8 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("[ftl]", "[poll]\nearly_ns = 2000000000\n[ftl]", "poll.early_ns"),
     ("[ftl]", "[poll]\npatience = 1\n[ftl]", "poll.patience"),
     ("[ftl]", "[scheduler]\nread_retries = 101\n[ftl]", "scheduler.read_retries"),
+    ("[ftl]", "[scheduler]\nsuspends = 4\n[ftl]", "scheduler.suspends"),
+    ("[ftl]", "[scheduler]\npolicy = \"reads-first\"\nsuspends = 4\n[ftl]", "scheduler.suspends"),
     ("[ftl]", "[scheduler]\npoll_ns = 1000001\n[ftl]", "scheduler.poll_ns"),
     ("[ftl]", "[scheduler]\npolicy = \"cosmos\"\n[ftl]", "scheduler.policy"),
     ("[ftl]", "[scheduler]\npolicy = \"lifo\"\n[ftl]", "scheduler.policy"),

@@ -60,6 +60,28 @@ pub async fn suspend_program(lun: &Lun, row: RowAddr, since: Instant) -> Result<
     suspend(lun, "suspend program", commands(lun)?.program, row, since).await
 }
 
+/// ERASE RESUME: continues the erase, and returns when the array went on, without waiting for its end.
+///
+/// # Errors
+/// When the transaction fails, since nothing is suspended, or the package lacks the command.
+pub async fn go_on_erase(lun: &Lun, row: RowAddr) -> Result<Instant, FlashError> {
+    go_on(lun, "resume erase", commands(lun)?.erase_resume, row).await
+}
+
+/// PROGRAM RESUME: as [`go_on_erase`], of a program.
+///
+/// # Errors
+/// As [`go_on_erase`].
+pub async fn go_on_program(lun: &Lun, row: RowAddr) -> Result<Instant, FlashError> {
+    go_on(lun, "resume program", commands(lun)?.program_resume, row).await
+}
+
+async fn go_on(lun: &Lun, name: &'static str, command: u8, row: RowAddr) -> Result<Instant, FlashError> {
+    let mut txn = lun.txn(name);
+    txn.cmd(command).row(row);
+    Ok(lun.issue(txn).finished().await.map_err(transaction)?.over)
+}
+
 /// ERASE RESUME: continues the erase, on which the array has `worked` already, and waits for its end.
 ///
 /// # Errors

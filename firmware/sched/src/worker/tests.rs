@@ -2,7 +2,7 @@
 //! one moment (H2, G24).
 
 use crate::controllers::Controllers;
-use crate::{Backend, PackageLimit, Policy, RetryConfig, Worker};
+use crate::{Backend, PackageLimit, Policy, RetryConfig, Worker, WorkersConfig};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
@@ -141,7 +141,7 @@ fn start_repeating(
     let (tasks, gate) = (Rc::new(Tasks::new(scheduler, LANES)), Rc::new(BringUpGate::default()));
     let luns = || (0..LUNS as u32).map(LunIndex);
     let of = |lun: LunIndex| (lun, lun.0 % LANES, Rc::clone(&drive));
-    let controllers = Controllers::new(luns().map(of), retries);
+    let controllers = Controllers::new(luns().map(of), WorkersConfig { retries, suspends: 0 });
     for lun in luns() {
         let worker = Worker {
             lun,
