@@ -49,8 +49,16 @@ pub(crate) fn heat(profile: &Profile) -> String {
     let Some(t) = &profile.board.thermal else { return String::new() };
     let idle = t.ambient_c + t.kelvin_per_watt * t.idle_w;
     let dies = counted(t.throttle_dies, "die");
+    let controller = t.controller.map_or(String::new(), |controller| {
+        format!(", controller {:.1} °C", idle + controller.kelvin_per_watt * controller.idle_w)
+    });
+    let critical = t.critical.map_or(String::new(), |critical| {
+        let dies = counted(critical.dies, "die");
+        format!("; from {} °C on {dies}, until {} °C", critical.from_c, t.alarm_c)
+    });
     format!(
-        "heat      {idle:.1} °C idle in air of {} °C; from {} °C on {dies} a controller, until {} °C\n  ",
+        "heat      {idle:.1} °C idle in air of {} °C{controller}; from {} °C on {dies} a controller, \
+         until {} °C{critical}\n  ",
         t.ambient_c, t.alarm_c, t.cooled_c
     )
 }
@@ -58,7 +66,10 @@ pub(crate) fn heat(profile: &Profile) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aster_device::profile::{ThermalProfile, shipped};
+    use aster_device::profile::{ControllerHeatProfile, CriticalHeatProfile, ThermalProfile, shipped};
+
+    const CONTROLLER: ControllerHeatProfile =
+        ControllerHeatProfile { kelvin_per_watt: 3.0, time_constant_ms: 500, idle_w: 1.0, cycle_nj: 1.0 };
 
     #[test]
     fn a_drive_with_a_sensor_says_when_it_is_slow() {
@@ -78,9 +89,11 @@ mod tests {
             alarm_c: 70.0,
             cooled_c: 65.5,
             throttle_dies: 2,
+            critical: Some(CriticalHeatProfile { from_c: 80.0, dies: 1 }),
+            controller: Some(CONTROLLER),
         });
-        let line =
-            "heat      45.0 °C idle in air of 35 °C; from 70 °C on 2 dies a controller, until 65.5 °C\n  ";
+        let line = "heat      45.0 °C idle in air of 35 °C, controller 48.0 °C; \
+                    from 70 °C on 2 dies a controller, until 65.5 °C; from 80 °C on 1 die, until 70 °C\n  ";
         assert_eq!(heat(&profile), line);
     }
 

@@ -467,7 +467,8 @@ impl<'a> Base<'a> {
         let link = Rc::new(link);
         let sensor = configure::sensor(profile).map(|config| {
             let channels = channels.engines.clone();
-            let counters = Counters { nand: self.array.inspect(), channels, link: Rc::clone(&link) };
+            let (nand, link, cores) = (self.array.inspect(), Rc::clone(&link), self.cores.all());
+            let counters = Counters { nand, channels, link, cores };
             Sensor::start(&self.exec, config, counters, &health, Rc::clone(requests), recorder)
         });
         let first = sensor.clone().map(|sensor| -> pci::First { Box::new(move |_| sensor.host_is_here()) });

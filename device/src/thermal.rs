@@ -4,9 +4,9 @@
 use crate::channels::ChannelEngine;
 use crate::host_link::HostLink;
 use crate::wear::Health;
-use aster_board::{SensorConfig, Thermal, Work};
+use aster_board::{SensorConfig, Slowness, Temperatures, Thermal, Work};
 use aster_events::{Event, Recorder};
-use aster_exec::{Exec, Handler, HandlerId};
+use aster_exec::{Core, Exec, Handler, HandlerId};
 use aster_nand::NandInspect;
 use aster_ports::flash::FlashPort;
 use aster_units::Duration;
@@ -16,16 +16,20 @@ use std::rc::Rc;
 /// What the sensor has told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThermalStats {
-    /// The latest reading, in kelvins.
+    /// The latest reading, in kelvins: of the hottest part.
     pub kelvins: u16,
     /// The highest since power-on.
     pub highest_kelvins: u16,
+    /// The highest reading of the controller's junction since power-on, if that has a sensor.
+    pub highest_junction_kelvins: Option<u16>,
     /// Whether the drive slows itself down.
     pub is_throttled: bool,
     /// How often it has begun to slow itself down.
     pub throttlings: u64,
     /// How long it did, all together. A drive that was left alone counts until it had cooled.
     pub throttled: Duration,
+    /// How long it worked as from the critical temperature on, by the readings.
+    pub critical: Duration,
 }
 
 /// Where the drive counts its work.
@@ -33,6 +37,8 @@ pub(crate) struct Counters {
     pub(crate) nand: NandInspect,
     pub(crate) channels: Vec<Rc<dyn ChannelEngine>>,
     pub(crate) link: Rc<HostLink>,
+    /// The cores that give off heat.
+    pub(crate) cores: Vec<Core>,
 }
 
 impl Counters {
@@ -44,6 +50,7 @@ impl Counters {
             erases: nand.erases,
             bus_bytes: self.channels.iter().map(|channel| channel.stats().bytes).sum(),
             link_bytes: link.to_host + link.from_host,
+            cycles: self.cores.iter().map(|core| core.stats().cycles).sum(),
         }
     }
 }
@@ -51,6 +58,9 @@ impl Counters {
 struct State {
     thermal: Thermal,
     work: Work,
+    slowness: Slowness,
+    /// How long it was at the warning threshold or above it, and at the critical one, by the readings.
+    hot: [Duration; 2],
     stats: ThermalStats,
 }
 
@@ -81,15 +91,17 @@ impl Sensor {
         recorder: &Recorder,
     ) -> Rc<Self> {
         let thermal = Thermal::new(config.board, exec.now());
-        let kelvins = rounded(thermal.kelvins());
-        let none = Duration::from_picos(0);
+        let sensors = shown(thermal.now());
         let stats = ThermalStats {
-            kelvins,
-            highest_kelvins: kelvins,
+            kelvins: sensors[0],
+            highest_kelvins: sensors[0],
+            highest_junction_kelvins: config.board.junction.map(|_| sensors[1]),
             is_throttled: false,
             throttlings: 0,
-            throttled: none,
+            throttled: Duration::ZERO,
+            critical: Duration::ZERO,
         };
+        let (slowness, hot) = (Slowness::None, [Duration::ZERO; 2]);
         let sensor = Rc::new(Sensor {
             exec: exec.clone(),
             config,
@@ -98,11 +110,11 @@ impl Sensor {
             recorder: recorder.clone(),
             handler: Cell::new(None),
             is_due: Cell::new(false),
-            state: RefCell::new(State { thermal, work: counters.work(), stats }),
+            state: RefCell::new(State { thermal, work: counters.work(), slowness, hot, stats }),
             counters,
         });
         sensor.handler.set(Some(exec.register(sensor.clone())));
-        health.set_temperature(kelvins);
+        health.set_reading(sensors, [0; 2]);
         sensor.arm();
         sensor
     }
@@ -125,33 +137,50 @@ impl Sensor {
     fn look(&self) -> bool {
         let (now, work) = (self.exec.now(), self.counters.work());
         let SensorConfig { heat, throttling, .. } = self.config;
-        let (kelvins, throttled, worked, changed) = {
+        let (kelvins, sensors, minutes, worked, changed) = {
             let state = &mut *self.state.borrow_mut();
             let elapsed = now.since(state.thermal.at());
             if elapsed.is_zero() {
                 return false;
             }
-            let watts = heat.watts(&state.work, &work, elapsed);
-            let was_throttled = state.stats.is_throttled;
-            if was_throttled {
-                let cooled = state.thermal.cooled_after(throttling.cooled, watts).unwrap_or(elapsed);
-                state.stats.throttled += cooled.min(elapsed);
+            let power = heat.power(&state.work, &work, elapsed);
+            let (before, was) = (state.slowness, state.thermal.now().hottest());
+            let until = |kelvins| state.thermal.cooled_within(kelvins, power, elapsed).unwrap_or(elapsed);
+            if before != Slowness::None {
+                state.stats.throttled += until(throttling.cooled);
             }
-            state.thermal.look(now, watts);
-            state.stats.is_throttled = throttling.is_on(was_throttled, state.thermal.kelvins());
-            state.stats.throttlings += u64::from(state.stats.is_throttled && !was_throttled);
-            let worked = std::mem::replace(&mut state.work, work) != work;
-            let kelvins = rounded(state.thermal.kelvins());
+            if before == Slowness::Heavy {
+                state.stats.critical += until(throttling.alarm);
+            }
+            let critical = throttling.critical.map_or(f64::INFINITY, |critical| critical.kelvins);
+            for (hot, threshold) in state.hot.iter_mut().zip([throttling.alarm, critical]) {
+                if was >= threshold {
+                    *hot += until(threshold);
+                }
+            }
+            state.thermal.look(now, power);
+            state.slowness = throttling.at(before, state.thermal.now().hottest());
+            state.stats.is_throttled = state.slowness != Slowness::None;
+            let begins = state.stats.is_throttled && before == Slowness::None;
+            state.stats.throttlings += u64::from(begins);
+            let worked = work.goes_beyond(&state.work);
+            state.work = work;
+            let sensors = shown(state.thermal.now());
+            let kelvins = sensors[0].max(sensors[1]);
             state.stats.kelvins = kelvins;
             state.stats.highest_kelvins = state.stats.highest_kelvins.max(kelvins);
-            let throttled = state.stats.is_throttled;
-            (kelvins, throttled, worked, (throttled != was_throttled).then_some(throttled))
+            if let Some(highest) = &mut state.stats.highest_junction_kelvins {
+                *highest = sensors[1].max(*highest);
+            }
+            let minutes = state.hot.map(|hot| (hot.as_picos() / PICOS_PER_MINUTE) as u32);
+            (kelvins, sensors, minutes, worked, (state.slowness != before).then_some(state.slowness))
         };
+        let throttled = self.stats().is_throttled;
         self.recorder.emit(now, || Event::TemperatureRead { kelvins, throttled });
-        if let Some(is_throttled) = changed {
-            self.flash.limit_dies(is_throttled.then_some(throttling.dies));
+        if let Some(slowness) = changed {
+            self.flash.limit_dies(throttling.dies(slowness));
         }
-        self.health.set_temperature(kelvins);
+        self.health.set_reading(sensors, minutes);
         worked
     }
 }
@@ -169,6 +198,9 @@ impl Handler for Sensor {
     }
 }
 
-fn rounded(kelvins: f64) -> u16 {
-    kelvins.round() as u16
+const PICOS_PER_MINUTE: u64 = 60 * 1_000_000_000_000;
+
+/// What the sensors show: the board's, and the controller's, or 0 if it has none.
+fn shown(now: Temperatures) -> [u16; 2] {
+    [now.board.round() as u16, now.junction.map_or(0, |junction| junction.round() as u16)]
 }

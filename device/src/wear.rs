@@ -18,11 +18,24 @@ impl Health {
         self.told.set(health);
         self.front.media_changed(health);
     }
-    /// The sensor's reading, which the front end is told when it is another one.
+    /// The temperature of a drive without sensors of its own, which the front end is told when it is another
+    /// one.
     pub(crate) fn set_temperature(&self, kelvins: u16) {
-        let told = self.told.get();
-        if told.temperature_kelvins != kelvins {
-            self.tell(MediaHealth { temperature_kelvins: kelvins, ..told });
+        self.tell_new(MediaHealth { temperature_kelvins: kelvins, ..self.told.get() });
+    }
+    /// What the sensors show, in kelvins, and for how many minutes the drive has been hot. The front end is
+    /// told when that is something else than before.
+    pub(crate) fn set_reading(&self, sensors: [u16; 2], hot_minutes: [u32; 2]) {
+        self.tell_new(MediaHealth {
+            temperature_kelvins: sensors[0].max(sensors[1]),
+            sensor_kelvins: sensors,
+            hot_minutes,
+            ..self.told.get()
+        });
+    }
+    fn tell_new(&self, health: MediaHealth) {
+        if health != self.told.get() {
+            self.tell(health);
         }
     }
 }
@@ -52,7 +65,7 @@ pub(crate) fn watch(
             percentage_used: used.min(255) as u8,
             read_only: media.read_only,
             reliability_degraded: media.rebuilt,
-            temperature_kelvins: told.told.get().temperature_kelvins,
+            ..told.told.get()
         });
     }));
     health

@@ -178,6 +178,12 @@ fn parts_report(before: &DriveStats, after: &DriveStats) -> BTreeMap<&'static st
             add("kelvins_highest", thermal.highest_kelvins.into());
             add("throttlings", thermal.throttlings);
             add("throttled_us", thermal.throttled.as_picos() / 1_000_000);
+            if let Some(junction) = thermal.highest_junction_kelvins {
+                add("junction_kelvins_highest", junction.into());
+            }
+            if thermal.critical > Duration::ZERO {
+                add("critical_us", thermal.critical.as_picos() / 1_000_000);
+            }
         }
         counters
     };

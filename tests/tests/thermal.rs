@@ -1,7 +1,8 @@
 //! Heat (H1, H4): a drive that works gets warm, tells it, and slows itself down until it has cooled.
 
 use aster_device::profile::{
-    CellUse, ControllerName, FIL, OneShotProfile, PowerProfile, Profile, ThermalProfile,
+    CellUse, ControllerHeatProfile, ControllerName, CriticalHeatProfile, FIL, OneShotProfile, PowerProfile,
+    Profile, ThermalProfile,
 };
 use aster_device::{Media, Pieces, ThermalStats};
 use aster_events::{Event, EventSink, Recorder};
@@ -30,6 +31,8 @@ const HEAT: ThermalProfile = ThermalProfile {
     alarm_c: 60.0,
     cooled_c: 50.0,
     throttle_dies: 1,
+    critical: None,
+    controller: None,
 };
 
 fn hot(mut profile: Profile) -> Profile {
@@ -304,4 +307,48 @@ fn smart_of_the_hosts_ftl_is_the_drives() {
     run(&m, &[reads(1)], contents);
     let (kelvins, warned) = smart(&m);
     assert!(kelvins == thermal(&m).kelvins && kelvins < 308 && !warned, "{kelvins} {warned}");
+}
+
+/// The controller's junction is warmer than the board. SMART shows both sensors, and the composite
+/// temperature is the hotter one's. At the second threshold the drive is slower still, and counts the time.
+#[test]
+fn a_controller_has_a_sensor_of_its_own_and_a_second_threshold_slows_the_drive_more() {
+    let of = |critical: Option<CriticalHeatProfile>| {
+        let m = machine(
+            &profile("tiny", |p| {
+                p.board.thermal = Some(ThermalProfile {
+                    throttle_dies: 2,
+                    critical,
+                    controller: Some(ControllerHeatProfile {
+                        kelvin_per_watt: 4.0,
+                        time_constant_ms: 2,
+                        idle_w: 0.5,
+                        cycle_nj: 2.0,
+                    }),
+                    ..HEAT
+                });
+            }),
+            None,
+            Media::fresh(),
+            &Recorder::default(),
+        );
+        let mut contents = run(&m, &[fill(&m)], versioned(&m));
+        let driver = Rc::clone(m.driver());
+        let before = m.now();
+        for _ in 0..20 {
+            contents = run(&m, &[reads(200)], contents);
+        }
+        let took = m.now().since(before);
+        let log = m.block_on("health", async move { driver.health().await }).unwrap().unwrap();
+        let sensors = [log.temperature_sensors[0].get(), log.temperature_sensors[1].get()];
+        assert_eq!(log.composite_temperature.get(), sensors[0].max(sensors[1]));
+        assert!(sensors[1] > sensors[0], "{sensors:?}");
+        (took, thermal(&m))
+    };
+    let (light, without) = of(None);
+    let (heavy, with) = of(Some(CriticalHeatProfile { from_c: 62.0, dies: 1 }));
+    assert!(without.critical.is_zero() && without.throttlings > 0, "{without:?}");
+    assert!(!with.critical.is_zero() && with.critical <= with.throttled, "{with:?}");
+    assert!(heavy > light, "{heavy} {light}");
+    assert!(with.highest_junction_kelvins > Some(330), "{with:?}");
 }

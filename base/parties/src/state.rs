@@ -77,8 +77,13 @@ pub struct MediaHealth {
     pub reliability_degraded: bool,
     /// Only reads are possible.
     pub read_only: bool,
-    /// Temperature in kelvins.
+    /// Composite temperature in kelvins: that of the hottest part.
     pub temperature_kelvins: u16,
+    /// What each of the sensors shows, in kelvins; 0 for one that isn't there. The first one is the board's.
+    pub sensor_kelvins: [u16; 2],
+    /// Minutes since power-on at the warning threshold or above it, and of these at the critical one or
+    /// above it.
+    pub hot_minutes: [u32; 2],
 }
 
 impl Default for MediaHealth {
@@ -91,6 +96,8 @@ impl Default for MediaHealth {
             reliability_degraded: false,
             read_only: false,
             temperature_kelvins: 298,
+            sensor_kelvins: [0; 2],
+            hot_minutes: [0; 2],
         }
     }
 }

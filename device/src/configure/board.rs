@@ -5,8 +5,8 @@ use super::times::{micros, nanos};
 use crate::core_role::CoreRole;
 use crate::profile::{MESSAGE_UNIT, Profile, TransportName};
 use aster_board::{
-    EmmcTimes, Heat, LinkConfig, PciLink, SensorConfig, ThermalConfig, Throttling, TlpLinkConfig, WireConfig,
-    ZERO_CELSIUS,
+    Critical, EmmcTimes, Heat, JunctionConfig, LinkConfig, PciLink, SensorConfig, ThermalConfig, Throttling,
+    TlpLinkConfig, WireConfig, ZERO_CELSIUS,
 };
 use aster_parties::{CoreBuses, PciIds, PowerReport, PowerValue};
 use aster_ports::flash::DieGroups;
@@ -97,6 +97,10 @@ pub(crate) fn sensor(profile: &Profile) -> Option<SensorConfig> {
             ambient: t.ambient_c + ZERO_CELSIUS,
             kelvin_per_watt: t.kelvin_per_watt,
             time_constant: Duration::from_millis(t.time_constant_ms.into()),
+            junction: t.controller.map(|controller| JunctionConfig {
+                kelvin_per_watt: controller.kelvin_per_watt,
+                time_constant: Duration::from_millis(controller.time_constant_ms.into()),
+            }),
         },
         heat: Heat {
             idle: t.idle_w,
@@ -105,11 +109,16 @@ pub(crate) fn sensor(profile: &Profile) -> Option<SensorConfig> {
             erase: t.erase_uj * 1e-6,
             bus_byte: t.bus_byte_nj * 1e-9,
             link_byte: t.link_byte_nj * 1e-9,
+            cycle: t.controller.map_or(0.0, |controller| controller.cycle_nj) * 1e-9,
+            controller_idle: t.controller.map_or(0.0, |controller| controller.idle_w),
         },
         throttling: Throttling {
             alarm: t.alarm_c + ZERO_CELSIUS,
             cooled: t.cooled_c + ZERO_CELSIUS,
             dies: t.throttle_dies,
+            critical: t
+                .critical
+                .map(|critical| Critical { kelvins: critical.from_c + ZERO_CELSIUS, dies: critical.dies }),
         },
         interval: Duration::from_millis(t.sample_ms.into()),
     })
@@ -124,6 +133,11 @@ pub(crate) fn emmc(profile: &Profile) -> Option<EmmcTimes> {
 /// From how many kelvins on the host is told that the drive is hot, if it has a sensor.
 pub(crate) fn alarm_kelvins(profile: &Profile) -> Option<u16> {
     sensor(profile).map(|sensor| sensor.throttling.alarm.round() as u16)
+}
+
+/// From how many kelvins on the host is told that the drive is critically hot, if the profile says so.
+pub(crate) fn critical_kelvins(profile: &Profile) -> Option<u16> {
+    Some(sensor(profile)?.throttling.critical?.kelvins.round() as u16)
 }
 
 /// The dies that a hot drive lets work one after the other. The lanes of an array controller work in

@@ -1,12 +1,12 @@
 //! The NVMe front end (`firmware/hostif`).
 
-use super::board::alarm_kelvins;
+use super::board::{alarm_kelvins, critical_kelvins};
 use super::sched::register_access;
 use super::times::nanos;
 use crate::profile::{ArbitrationName, Profile, TransportName};
 use aster_hostif::{
-    BlockSize, Fetching, HostIfConfig, PacketConfig, PacketCosts, SoftwareConfig, SoftwareCosts,
-    WARNING_KELVINS, vectors_for,
+    BlockSize, CRITICAL_ABOVE_WARNING, Fetching, HostIfConfig, PacketConfig, PacketCosts, SoftwareConfig,
+    SoftwareCosts, WARNING_KELVINS, vectors_for,
 };
 use aster_units::{Content, Duration};
 
@@ -14,6 +14,7 @@ pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_by
     let h = &profile.host;
     let mut model: String = format!("Aster {name}").chars().filter(|c| matches!(c, ' '..='~')).collect();
     model.truncate(40);
+    let warning_kelvins = alarm_kelvins(profile).unwrap_or(WARNING_KELVINS);
     HostIfConfig {
         queue_pairs: h.queue_pairs,
         queue_entries: u32::from(h.queue_entries),
@@ -41,7 +42,8 @@ pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_by
         transfer_latency: nanos(h.dma_ns),
         auto_completion: h.auto_completion,
         media_errors_max: h.media_errors_max,
-        warning_kelvins: alarm_kelvins(profile).unwrap_or(WARNING_KELVINS),
+        warning_kelvins,
+        critical_kelvins: critical_kelvins(profile).unwrap_or(warning_kelvins + CRITICAL_ABOVE_WARNING),
         history: Default::default(),
     }
 }

@@ -45,6 +45,37 @@ pub struct ThermalProfile {
     /// Dies of each array controller that work while the drive is hot; of the whole drive where it has no
     /// array controllers.
     pub throttle_dies: u16,
+    /// A second threshold, from which on it slows itself down more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critical: Option<CriticalHeatProfile>,
+    /// The controller's junction, with a sensor of its own. Absent: it is as warm as the board.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<ControllerHeatProfile>,
+}
+
+/// A second threshold of the temperature.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CriticalHeatProfile {
+    /// From this temperature on the drive slows itself down more, until it has cooled to
+    /// `board.thermal.alarm_c`.
+    pub from_c: f64,
+    /// Dies of each array controller that work meanwhile: fewer than `board.thermal.throttle_dies`.
+    pub dies: u16,
+}
+
+/// How warm the controller's junction gets above the board.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerHeatProfile {
+    /// How much warmer than the board a watt of the controller keeps its junction, in kelvins.
+    pub kelvin_per_watt: f64,
+    /// How long the junction takes to come within 1/e of a new difference.
+    pub time_constant_ms: u32,
+    /// The part of `board.thermal.idle_w` that the controller gives off.
+    pub idle_w: f64,
+    /// Energy of a cycle of a core.
+    pub cycle_nj: f64,
 }
 
 /// An eMMC beside the NAND (S24). Its time for a block of 4 KiB is that of a command.

@@ -30,7 +30,23 @@ impl Profile {
         let idle = t.ambient_c + t.kelvin_per_watt * t.idle_w + 1.0;
         range("board.thermal.alarm_c", t.alarm_c, idle, 1e3)?;
         range("board.thermal.cooled_c", t.cooled_c, idle, t.alarm_c)?;
-        range("board.thermal.throttle_dies", t.throttle_dies.into(), 1.0, 1e4)
+        range("board.thermal.throttle_dies", t.throttle_dies.into(), 1.0, 1e4)?;
+        if let Some(critical) = &t.critical {
+            range("board.thermal.critical.from_c", critical.from_c, t.alarm_c + 1.0, 1e3)?;
+            if critical.dies == 0 || critical.dies >= t.throttle_dies {
+                let (dies, most) = (critical.dies, t.throttle_dies);
+                let reason = format!("must be at least 1 and below throttle_dies, {most}, but is {dies}");
+                return Err(("board.thermal.critical.dies", reason));
+            }
+        }
+        let Some(c) = &t.controller else { return Ok(()) };
+        range("board.thermal.controller.kelvin_per_watt", c.kelvin_per_watt, 0.0, 1e3)?;
+        range("board.thermal.controller.time_constant_ms", c.time_constant_ms.into(), 1.0, 1e8)?;
+        range("board.thermal.controller.idle_w", c.idle_w, 0.0, t.idle_w)?;
+        range("board.thermal.controller.cycle_nj", c.cycle_nj, 0.0, 1e6)?;
+        let idle = idle + c.kelvin_per_watt * c.idle_w;
+        range("board.thermal.alarm_c", t.alarm_c, idle, 1e3)?;
+        range("board.thermal.cooled_c", t.cooled_c, idle, t.alarm_c)
     }
 
     pub(super) fn check_emmc(&self) -> Result<(), Refused> {

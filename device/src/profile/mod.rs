@@ -27,7 +27,7 @@ mod target;
 mod unread;
 mod words;
 
-pub use board::{EmmcProfile, PowerProfile, ThermalProfile};
+pub use board::{ControllerHeatProfile, CriticalHeatProfile, EmmcProfile, PowerProfile, ThermalProfile};
 pub use capacity::NamedCapacity;
 pub(crate) use check::{check_placed_once, geometry_key};
 pub use cores::{CoresProfile, TasksName};

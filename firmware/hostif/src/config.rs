@@ -74,8 +74,8 @@ pub enum Fetching {
 /// WCTEMP of a drive without a temperature sensor: 70 °C, which the standard recommends
 /// (NVMe 1.4 §5.15.2.2).
 pub const WARNING_KELVINS: u16 = 343;
-/// CCTEMP is so much above WCTEMP.
-pub(crate) const CRITICAL_ABOVE_WARNING: u16 = 10;
+/// CCTEMP is so much above WCTEMP where nothing else is said.
+pub const CRITICAL_ABOVE_WARNING: u16 = 10;
 
 /// The configuration of a drive's front end.
 #[derive(Clone, Debug)]
@@ -139,6 +139,8 @@ pub struct HostIfConfig {
     pub media_errors_max: u32,
     /// The composite temperature from which on SMART warns, until the host sets another threshold (WCTEMP).
     pub warning_kelvins: u16,
+    /// The composite temperature from which on the drive is critically hot (CCTEMP).
+    pub critical_kelvins: u16,
     /// The drive's lifetime counters at this power-on.
     pub history: History,
 }

@@ -60,8 +60,8 @@ mod submission;
 
 pub use bar::{BarLayout, vectors_for};
 pub use config::{
-    ADMIN_SLOTS, BlockSize, ConfigError, Fetching, HostIfConfig, QUEUE_ENTRIES_MAX, QUEUE_PAIRS_MAX,
-    SLOTS_MAX, TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX, WARNING_KELVINS,
+    ADMIN_SLOTS, BlockSize, CRITICAL_ABOVE_WARNING, ConfigError, Fetching, HostIfConfig, QUEUE_ENTRIES_MAX,
+    QUEUE_PAIRS_MAX, SLOTS_MAX, TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX, WARNING_KELVINS,
 };
 pub use controller::Controller;
 pub use frontend::NvmeFrontEnd;

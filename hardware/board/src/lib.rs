@@ -16,8 +16,8 @@ mod tlp;
 
 pub use config_space::PciLink;
 pub use emmc::{EmmcCard, EmmcCells, EmmcStats, EmmcTimes, SharedEmmcCells};
-pub use heat::{Heat, SensorConfig, Throttling, Work};
+pub use heat::{Critical, Heat, SensorConfig, Slowness, Throttling, Work};
 pub use link::{Link, LinkConfig, LinkStats};
 pub use pci::PciFunction;
-pub use thermal::{Thermal, ThermalConfig, ZERO_CELSIUS};
+pub use thermal::{JunctionConfig, Power, Temperatures, Thermal, ThermalConfig, ZERO_CELSIUS};
 pub use tlp::{AccessErrors, RootStats, TlpLink, TlpLinkConfig, WireConfig};

@@ -1,9 +1,10 @@
 //! The drives whose keys are changed.
 
 use aster_device::profile::{
-    COSMOS, CellUse, CommandName, ControllerName, CorrectionName, DetectorName, EmmcProfile, MappingName,
-    NVME_SOFTWARE, OneShotProfile, PowerProfile, Profile, PseudoSlcProfile, READS_FIRST, RetryProfile,
-    SlowLunProfile, SuspendProfile, ThermalProfile, TransportName,
+    COSMOS, CellUse, CommandName, ControllerHeatProfile, ControllerName, CorrectionName, CriticalHeatProfile,
+    DetectorName, EmmcProfile, MappingName, NVME_SOFTWARE, OneShotProfile, PowerProfile, Profile,
+    PseudoSlcProfile, READS_FIRST, RetryProfile, SlowLunProfile, SuspendProfile, ThermalProfile,
+    TransportName,
 };
 use aster_tests::profile;
 
@@ -213,11 +214,35 @@ pub const HEAT: ThermalProfile = ThermalProfile {
     alarm_c: 900.0,
     cooled_c: 400.0,
     throttle_dies: 1,
+    critical: None,
+    controller: None,
 };
 /// The same, and the drive gets hot and cools again.
 pub fn with_throttling(p: &mut Profile) {
     with_heat(p);
     heat(p, |t| (t.alarm_c, t.cooled_c, t.time_constant_ms) = (130.0, 120.0, 50));
+}
+/// The same, and it gets as hot as to reach a second threshold.
+pub fn with_two_thresholds(p: &mut Profile) {
+    with_throttling(p);
+    heat(p, |t| {
+        (t.throttle_dies, t.critical) = (3, Some(CriticalHeatProfile { from_c: 131.0, dies: 1 }));
+    });
+}
+/// A board whose controller is warmer than it.
+pub fn with_controller(p: &mut Profile) {
+    with_heat(p);
+    heat(p, |t| t.controller = Some(CONTROLLER));
+}
+pub const CONTROLLER: ControllerHeatProfile =
+    ControllerHeatProfile { kelvin_per_watt: 3.0, time_constant_ms: 20, idle_w: 1.0, cycle_nj: 1.0 };
+pub fn critical(p: &mut Profile, change: fn(&mut CriticalHeatProfile)) {
+    let heat = p.board.thermal.as_mut().expect("the drive has a sensor");
+    change(heat.critical.as_mut().expect("it has two thresholds"));
+}
+pub fn controller(p: &mut Profile, change: fn(&mut ControllerHeatProfile)) {
+    let heat = p.board.thermal.as_mut().expect("the drive has a sensor");
+    change(heat.controller.as_mut().expect("its controller has one, too"));
 }
 pub fn heat(p: &mut Profile, change: fn(&mut ThermalProfile)) {
     change(p.board.thermal.as_mut().expect("the drive has a sensor"));

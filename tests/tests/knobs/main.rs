@@ -365,6 +365,14 @@ const CASES: &[Case] = &cases! {
     "board.thermal.alarm_c" Run on with_throttling; => |p| heat(p, |t| t.alarm_c = 140.0),
     "board.thermal.cooled_c" Run on with_throttling; => |p| heat(p, |t| t.cooled_c = 100.0),
     "board.thermal.throttle_dies" Run on with_throttling; => |p| heat(p, |t| t.throttle_dies = 2),
+    "board.thermal.critical.from_c" Run on with_two_thresholds; => |p| critical(p, |c| c.from_c = 500.0),
+    "board.thermal.critical.dies" Run on with_two_thresholds; => |p| critical(p, |c| c.dies = 2),
+    "board.thermal.controller.kelvin_per_watt" Told on with_controller;
+        => |p| controller(p, |c| c.kelvin_per_watt = 9.0),
+    "board.thermal.controller.time_constant_ms" Told on with_controller;
+        => |p| controller(p, |c| c.time_constant_ms = 10_000),
+    "board.thermal.controller.idle_w" Told on with_controller; => |p| controller(p, |c| c.idle_w = 0.0),
+    "board.thermal.controller.cycle_nj" Told on with_controller; => |p| controller(p, |c| c.cycle_nj = 900.0),
     "board.thermal.sample_ms" Run on with_heat; => |p| heat(p, |t| t.sample_ms = 100),
     "link.generation" Run => |p| p.link.generation = 1,
     "link.lanes" Run => |p| p.link.lanes = 1,

@@ -20,7 +20,15 @@ link_byte_nj = 0.1
 sample_ms = 100
 alarm_c = 70.0
 cooled_c = 65.0
-throttle_dies = 1
+throttle_dies = 4
+[board.thermal.critical]
+from_c = 80.0
+dies = 2
+[board.thermal.controller]
+kelvin_per_watt = 3.0
+time_constant_ms = 500
+idle_w = 1.0
+cycle_nj = 1.5
 [board.emmc]
 read_us = 150.0
 write_us = 400.0
@@ -44,7 +52,15 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("alarm_c = 70.0", "alarm_c = 35.5", "board.thermal.alarm_c"),
     ("cooled_c = 65.0", "cooled_c = 35.5", "board.thermal.cooled_c"),
     ("cooled_c = 65.0", "cooled_c = 70.5", "board.thermal.cooled_c"),
-    ("throttle_dies = 1", "throttle_dies = 0", "board.thermal.throttle_dies"),
+    ("throttle_dies = 4", "throttle_dies = 0", "board.thermal.throttle_dies"),
+    ("from_c = 80.0", "from_c = 70.5", "board.thermal.critical.from_c"),
+    ("\ndies = 2", "\ndies = 4", "board.thermal.critical.dies"),
+    ("\ndies = 2", "\ndies = 0", "board.thermal.critical.dies"),
+    ("kelvin_per_watt = 3.0", "kelvin_per_watt = -3.0", "board.thermal.controller.kelvin_per_watt"),
+    ("time_constant_ms = 500\n", "time_constant_ms = 0\n", "board.thermal.controller.time_constant_ms"),
+    ("idle_w = 1.0", "idle_w = 2.5", "board.thermal.controller.idle_w"),
+    ("cycle_nj = 1.5", "cycle_nj = -1.0", "board.thermal.controller.cycle_nj"),
+    ("cooled_c = 65.0", "cooled_c = 38.5", "board.thermal.cooled_c"),
     ("\nread_us = 150.0", "\nread_us = 0.0", "board.emmc.read_us"),
     ("write_us = 400.0", "write_us = 1e7", "board.emmc.write_us"),
 ];

@@ -80,6 +80,7 @@ pub fn config() -> HostIfConfig {
         auto_completion: false,
         media_errors_max: 2,
         warning_kelvins: 343,
+        critical_kelvins: 353,
         history: History::default(),
     }
 }

@@ -4,7 +4,7 @@ use crate::controller::Controller;
 use crate::ports::ControllerPorts;
 use aster_units::Instant;
 use aster_wire::nvme::log::HealthLog;
-use zerocopy::little_endian::{U16, U128};
+use zerocopy::little_endian::{U16, U32, U128};
 
 const PICOS_PER_MINUTE: u128 = 60 * 1_000_000_000_000;
 const PICOS_PER_HOUR: u128 = 60 * PICOS_PER_MINUTE;
@@ -37,6 +37,13 @@ impl Controller {
         log.unsafe_shutdowns = count(life.unsafe_shutdowns);
         log.media_errors = count(life.media_errors);
         log.error_log_entries = count(life.error_count);
+        let [warm, critical] = media.hot_minutes;
+        // The time from WCTEMP to CCTEMP alone.
+        log.warning_temperature_minutes = U32::new(warm - critical.min(warm));
+        log.critical_temperature_minutes = U32::new(critical);
+        for (sensor, kelvins) in log.temperature_sensors.iter_mut().zip(media.sensor_kelvins) {
+            *sensor = U16::new(kelvins);
+        }
         log
     }
 }

@@ -2,7 +2,6 @@
 
 use super::abort::ABORT_LIMIT;
 use super::{Answer, Reply, refuse};
-use crate::config::CRITICAL_ABOVE_WARNING;
 use crate::config::{ASYNC_EVENT_REQUESTS, HostIfConfig};
 use crate::controller::Controller;
 use crate::error_log::ERROR_ENTRIES;
@@ -103,7 +102,7 @@ impl Controller {
         c.lpa = LogAttributes(0).with_commands_supported(true).with_extended_data(true).0;
         c.elpe = (ERROR_ENTRIES - 1) as u8;
         c.wctemp = U16::new(config.warning_kelvins);
-        c.cctemp = U16::new(config.warning_kelvins + CRITICAL_ABOVE_WARNING);
+        c.cctemp = U16::new(config.critical_kelvins);
         c.tnvmcap = U128::new(config.namespace_bytes.into());
         c.sqes = QueueEntrySizes::exactly(SQE_LOG2).0;
         c.cqes = QueueEntrySizes::exactly(CQE_LOG2).0;
