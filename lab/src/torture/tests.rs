@@ -512,6 +512,8 @@ fn pblk_becomes_read_only_when_no_line_is_left_and_says_so() {
         profile.package.program_failures_per_million = failures;
         profile.package.erase_failures_per_million = failures;
         profile.ftl.mp_native = true;
+        // The lives were found without.
+        profile.scheduler.read_retries = 0;
         profile.package.commands = vec![CommandName::MultiPlane];
         let life = Case { seed, rounds: rounds.collect(), depth: DEPTH, cut_recovery: true };
         let plan = Plan { name: "pocket-ocssd-2".into(), seed, cuts: None, only: Some(life) };
