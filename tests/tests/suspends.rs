@@ -5,7 +5,7 @@ use aster_device::profile::{CollectionName, Profile, RetryProfile, SuspendProfil
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
 use aster_tests::{cases, drive, job, machine, profile, run, run_with};
-use aster_units::Duration;
+use aster_units::{Duration, LunIndex};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection};
 
@@ -126,4 +126,22 @@ fn an_operation_ends_although_reads_keep_coming() {
     let writes = &statistics[2].kinds[1];
     assert_eq!(statistics[2].failures, 0);
     assert!(writes.latency_max < Duration::from_millis(200), "{}", writes.latency_max);
+}
+
+/// A LUN gets stuck while programs and reads wait for it: none of them is forgotten.
+#[test]
+fn every_request_to_a_lun_that_gets_stuck_has_an_end() {
+    let m = power_on(&suspending(1, 4, |p| p.ftl.collection = CollectionName::Paced));
+    run_with(&m, &[fill(&m)], Contents::versioned(drive(&m), 1), ());
+    m.device().nand().force_busy(LunIndex(0), true);
+    let mixed = Job {
+        verify: false,
+        read_percent: 70,
+        queue_depth: 16,
+        ..job("mixed", Access::Random, Mix::ReadWrite, 16 << 10, 200)
+    };
+    let (statistics, _) = run_with(&m, &[mixed], Contents::unversioned(drive(&m), 1), ());
+    let (done, failed) =
+        (statistics[0].kinds.iter().map(|kind| kind.requests).sum::<u64>(), statistics[0].failures);
+    assert!(failed > 0 && done + failed == 200, "{done} done, {failed} failed");
 }

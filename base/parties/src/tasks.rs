@@ -108,8 +108,11 @@ impl Tasks {
         let package = task.package as usize;
         let claim = || !core::mem::replace(&mut self.claimed.borrow_mut()[package], true);
         self.refused.wait(exec, || claim().then_some(())).await;
-        let is_alone = || self.in_packages.borrow()[package] == 0;
-        self.refused.wait(exec, || (is_alone() && self.count(task)).then_some(())).await;
+        let starts = || {
+            let is_alone = self.in_packages.borrow()[package] == 0;
+            is_alone && self.count_admitted(task, self.in_drive.get() == 0)
+        };
+        self.refused.wait(exec, || starts().then_some(())).await;
     }
     /// `task`, which had its package alone, has ended.
     pub fn ended_alone(&self, exec: &Exec, task: &FlashTask) {
@@ -125,12 +128,10 @@ impl Tasks {
     /// Counts `task` as running if the scheduler admits it. If no operation runs, none will end and cause
     /// another question, so this one must start.
     fn count_in(&self, task: &FlashTask, is_idle: bool) -> bool {
-        !self.claimed.borrow()[task.package as usize] && self.count_or_idle(task, is_idle)
+        !self.claimed.borrow()[task.package as usize] && self.count_admitted(task, is_idle)
     }
-    fn count(&self, task: &FlashTask) -> bool {
-        self.count_or_idle(task, self.in_drive.get() == 0)
-    }
-    fn count_or_idle(&self, task: &FlashTask, is_idle: bool) -> bool {
+    /// As [`Tasks::count_in`], whoever has claimed the package.
+    fn count_admitted(&self, task: &FlashTask, is_idle: bool) -> bool {
         let in_package = &mut self.in_packages.borrow_mut()[task.package as usize];
         let running = Running { drive: self.in_drive.get(), package: *in_package };
         let admitted = is_idle || self.scheduler.borrow_mut().admits(task, running);

@@ -84,6 +84,8 @@ impl<B: Backend> Worker<B> {
                 let outcomes = seat.controller.execute_around(under_way, *suspends, &reads, fault).await;
                 self.finish(&exec, job.tag, under_way, outcomes);
                 self.tasks.ended(&exec, &job.task);
+                // A read for which it was too late to suspend anything.
+                ahead = reads.next.take().map(|read| (read, None));
                 continue;
             }
             let mut next = None;

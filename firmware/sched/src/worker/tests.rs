@@ -9,6 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_events::Recorder;
 use aster_exec::{Core, Exec};
+use aster_flash::ReadsBetween;
 use aster_parties::{BringUpGate, FlashTask, Running, TaskScheduler, Tasks};
 use aster_ports::cores::Interrupt;
 use aster_ports::flash::{
@@ -92,6 +93,33 @@ impl Backend for Rc<Drive> {
         ([self.end(request); MAX_TARGETS], None)
     }
 
+    fn can_suspend(&self, request: &FlashRequest) -> bool {
+        matches!(request.phase, FlashOp::Program | FlashOp::Erase)
+    }
+    /// Half of the operations are over when they are to be suspended.
+    async fn execute_around(
+        &self,
+        request: &FlashRequest,
+        times: u8,
+        reads: &impl ReadsBetween,
+        _: impl Fn(FlashError),
+    ) -> Outcomes {
+        let (mut left, row) = (self.begin(request), request.targets()[0].row.0);
+        for _ in 0..times {
+            let began = self.exec.now();
+            let is_read = reads.next(began + left).await;
+            left = left.saturating_sub(self.exec.now().since(began));
+            if !is_read || row.is_multiple_of(2) {
+                break;
+            }
+            self.busy.borrow_mut()[request.lun.index()] = false;
+            reads.serve().await;
+            self.busy.borrow_mut()[request.lun.index()] = true;
+        }
+        self.exec.sleep(left).await;
+        [self.end(request); MAX_TARGETS]
+    }
+
     async fn execute_together(
         lanes: &[(&Self, FlashRequest)],
         outcomes: &mut [Outcomes],
@@ -118,13 +146,13 @@ const GEOMETRY: Geometry = Geometry {
 };
 
 fn start(scheduler: Box<dyn TaskScheduler>, latency: Duration) -> (Rc<Drive>, Rc<FlashPort>) {
-    start_repeating(scheduler, latency, RetryConfig::never(GEOMETRY))
+    start_with(scheduler, latency, WorkersConfig::plain(GEOMETRY))
 }
 
-fn start_repeating(
+fn start_with(
     scheduler: Box<dyn TaskScheduler>,
     latency: Duration,
-    retries: RetryConfig,
+    config: WorkersConfig,
 ) -> (Rc<Drive>, Rc<FlashPort>) {
     let exec = Exec::new();
     let drive = Rc::new(Drive {
@@ -134,14 +162,14 @@ fn start_repeating(
         of_package: RefCell::default(),
         most_of_package: Cell::new(0),
         levels: RefCell::default(),
-        fades: retries.times > 0,
+        fades: config.retries.times > 0,
     });
     let core = Core::new(&exec, Frequency::from_hertz(160_000_000).unwrap());
     let port = FlashPort::new(&exec, LUNS as u32, DEPTH, Interrupt { latency });
     let (tasks, gate) = (Rc::new(Tasks::new(scheduler, LANES)), Rc::new(BringUpGate::default()));
     let luns = || (0..LUNS as u32).map(LunIndex);
     let of = |lun: LunIndex| (lun, lun.0 % LANES, Rc::clone(&drive));
-    let controllers = Controllers::new(luns().map(of), WorkersConfig { retries, suspends: 0 });
+    let controllers = Controllers::new(luns().map(of), config);
     for lun in luns() {
         let worker = Worker {
             lun,
@@ -280,7 +308,8 @@ fn reads_are_repeated_at_other_levels_while_their_package_is_idle() {
     let levels = Some(ReadRetry { feature: 0x89, levels: 4 });
     for (seed, policy) in [(1, Policy::Fifo), (2, Policy::ReadsFirst)] {
         let retries = RetryConfig { times: 2, levels, ..RetryConfig::never(GEOMETRY) };
-        let started = start_repeating(Box::new(policy), Duration::from_micros(3), retries);
+        let config = WorkersConfig { retries, suspends: 0 };
+        let started = start_with(Box::new(policy), Duration::from_micros(3), config);
         let (drive, sent) = run_on(started, seed, 20_000);
         let reads = |row_at: u8| {
             let all = sent.iter().flatten().filter(|r| r.phase == FlashOp::Read);
@@ -292,6 +321,18 @@ fn reads_are_repeated_at_other_levels_while_their_package_is_idle() {
         assert_eq!(of(FlashOp::SetFeatures), 3 * reads(2), "two levels, and the first again");
         drop(begun);
         drive.exec.shut_down();
+    }
+}
+
+/// Reads between the halves of programs and erases, and those for which it was too late: each request is
+/// carried out once, and the programs and erases of a LUN keep their order.
+#[test]
+fn every_read_that_comes_while_an_operation_is_suspended_is_carried_out() {
+    for (seed, suspends) in [(1, 1), (2, 4)] {
+        let config = WorkersConfig { suspends, ..WorkersConfig::plain(GEOMETRY) };
+        let started = start_with(Box::new(Policy::ReadsFirst), Duration::from_micros(3), config);
+        let (drive, sent) = run_on(started, seed, 20_000);
+        check(&drive, &sent, false);
     }
 }
 
