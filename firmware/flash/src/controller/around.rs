@@ -15,8 +15,8 @@ use core::future::Future;
 ///
 /// # Who calls, in what order
 /// The controller calls `next` while the array works. If it is true, the controller suspends the operation,
-/// calls `serve` once, and resumes it. If there is nothing to suspend any more, or that fails, it doesn't call
-/// `serve`: whoever has asked for the operation carries out the read that is there.
+/// calls `serve` once, and resumes it. If there is nothing to suspend any more, or that fails, it doesn't
+/// call `serve`: whoever has asked for the operation carries out the read that is there.
 pub trait ReadsBetween {
     /// Waits until a read is there, or until `until`. Returns whether one is.
     fn next(&self, until: Instant) -> impl Future<Output = bool>;
