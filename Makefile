@@ -11,6 +11,7 @@ SETUP_LINT := scripts/setup.sh --bare-metal --rtl
 # Benches boot a guest.
 SETUP_BENCH := scripts/setup.sh --guest
 SETUP_COUNT := scripts/setup.sh --valgrind
+SETUP_BOOK := scripts/setup.sh --book
 SETUP_LIGHTNVM := scripts/setup.sh --rtl --lightnvm
 
 # What `aster` is told by `make run`.
@@ -19,7 +20,7 @@ ARGS ?= demo
 LOCKED := $(if $(CI),--locked)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all bench lint doc
+.PHONY: help setup run test test-all bench lint doc book
 
 help: ## Print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
@@ -59,3 +60,6 @@ lint: ## Format, clippy, who may use whom, no_std for bare metal
 
 doc: ## Build the API documentation; warnings are errors
 	@RUSTDOCFLAGS="-D warnings" $(SETUP_RUN) cargo doc $(LOCKED) --workspace --no-deps
+
+book: ## Build the book of docs/ into target/book
+	@$(SETUP_BOOK) cargo xtask book

@@ -2,7 +2,7 @@
 # Makes a machine able to build Aster, then runs the command given, if any, in that environment.
 #
 #   scripts/setup.sh [--bare-metal] [--verilator | --rtl] [--valgrind] [--browser] [--guest] [--lightnvm]
-#                    [--python] [command …]
+#                    [--python] [--book] [command …]
 #
 # Needs nothing but bash and either root or sudo; says what it installs; is quiet and quick when nothing is
 # missing:
@@ -17,6 +17,7 @@
 #   - with --guest also QEMU and a Linux guest, by which live drives are tested: unpacked into a cache, not
 #     installed
 #   - with --lightnvm also a Linux guest with LightNVM, whose kernel is built here, and what building it needs
+#   - with --book also mdBook, built in some minutes, in target/tools
 #   - with --python also a Python, and what the Python package's tests need in target/python-venv
 #
 # It exports RUSTUP_TOOLCHAIN, so that an installed toolchain of the right version serves under whatever name
@@ -49,6 +50,7 @@ browser=
 guest=
 lightnvm=
 python=
+book=
 while [[ ${1:-} == --* ]]; do
     case $1 in
     --bare-metal) bare_metal=yes ;;
@@ -57,6 +59,7 @@ while [[ ${1:-} == --* ]]; do
     --guest) guest=yes ;;
     --lightnvm) lightnvm=yes ;;
     --python) python=yes ;;
+    --book) book=yes ;;
     --rtl) rtl_tools=(verilator iverilog yosys cvc5) ;;
     --valgrind) counters=(valgrind) ;;
     *) fail "unknown option $1" ;;
@@ -208,6 +211,17 @@ ensure_python() {
     cp "$wanted" "$venv/requirements.txt"
 }
 
+# mdBook is a program that is run, so its licence (MPL-2.0) concerns nothing here.
+mdbook=0.5.4
+ensure_mdbook() {
+    export PATH="$root/target/tools/bin:$PATH"
+    [[ $(mdbook --version 2>/dev/null) != "mdbook v$mdbook" ]] || return 0
+    say "building mdBook $mdbook into target/tools, which takes some minutes"
+    cargo install --quiet --locked --no-default-features --features search --root "$root/target/tools" \
+        mdbook --version "$mdbook" >&2 ||
+        fail "mdBook $mdbook could not be built (see above); it is needed by 'make book' alone"
+}
+
 ensure_packages
 ensure_rustup
 if command -v rustup >/dev/null; then
@@ -216,6 +230,7 @@ if command -v rustup >/dev/null; then
 fi
 
 [[ -z $python ]] || ensure_python
+[[ -z $book ]] || ensure_mdbook
 
 if [[ -n $guest || -n $lightnvm ]]; then
     # The keys by which Debian's packages are checked; Debian has them, its relatives may not.

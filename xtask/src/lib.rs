@@ -1,6 +1,8 @@
 //! What holds the house together: the rules that the compiler can't see, as functions on parsed data.
 //!
 //! - [`arrows`]: which room may use which (design §1).
+//! - [`beside`]: what stands beside the book, for its links.
+//! - [`book`]: every page has its place in the book, and links lead somewhere; [`pages`] reads Markdown.
 //! - [`columns`]: how wide a line may be.
 //! - [`circles`]: files that use each other; [`modules`] reads who uses whom.
 //! - [`interface`]: the generated halves of `rtl/interface.toml`.
@@ -15,6 +17,8 @@
 #![forbid(unsafe_code)]
 
 pub mod arrows;
+pub mod beside;
+pub mod book;
 pub mod circles;
 pub mod code;
 pub mod columns;
@@ -22,6 +26,7 @@ pub mod interface;
 pub mod lockfiles;
 pub mod manifest;
 pub mod modules;
+pub mod pages;
 pub mod passages;
 pub mod reexports;
 pub mod requirements;
@@ -54,6 +59,7 @@ pub fn check(workspace: &workspace::Workspace) -> Report {
     violations.extend(columns::check(&workspace.files()));
     violations.extend(source::check_clippy_files(&workspace.clippy_files));
     violations.extend(requirements::check(&workspace.files()));
+    violations.extend(book::check(&workspace.files(), &workspace.paths));
     violations.sort();
     let mut warnings = source::long_files(&workspace.sources);
     warnings.sort();

@@ -1,9 +1,10 @@
 //! `cargo xtask`: the project's own checks, for `make lint` and for use during development.
 #![forbid(unsafe_code)]
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::{env, io};
 
+use aster_xtask::beside::Beside;
 use aster_xtask::requirements::Entry;
 use aster_xtask::workspace::{Workspace, cargo};
 use aster_xtask::{interface, requirements};
@@ -13,6 +14,7 @@ Usage: cargo xtask <COMMAND>
 
 Commands:
   check    Who may use whom, and what manifests and source files must hold
+  book     Build the book into target/book by mdBook, with what its pages link to
   no-std   Check base/* and firmware/* for a bare-metal target
   requirements [ID...]
            Each requirement of docs/requirements.md with how often it is cited; of ID where
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["check"] => Workspace::read().map(|workspace| check(&workspace)),
+        ["book"] => Workspace::read().and_then(|workspace| book(&workspace)),
         ["no-std"] => Workspace::read().and_then(|workspace| no_std(&workspace)),
         ["requirements", ids @ ..] => Workspace::read().map(|workspace| list(&workspace, ids)),
         ["generate"] => Workspace::read().and_then(|workspace| generate(&workspace.root)),
@@ -99,6 +102,18 @@ fn generate(root: &std::path::Path) -> io::Result<bool> {
         println!("wrote {path}");
     }
     Ok(true)
+}
+
+/// Builds the book; false if mdBook refuses it.
+fn book(workspace: &Workspace) -> io::Result<bool> {
+    let mdbook = Command::new("mdbook").arg("build").current_dir(&workspace.root).status();
+    let status = mdbook.map_err(|error| {
+        io::Error::other(format!("mdbook can't be run ({error}); `scripts/setup.sh --book` installs it"))
+    })?;
+    let folder = workspace.root.join("target/book");
+    Beside::of(workspace).write(&workspace.root, &folder)?;
+    println!("the book begins at {}", folder.join("index.html").display());
+    Ok(status.success())
 }
 
 /// Type-checks every crate that must run on the SSD's own cores, for a target that has no `std`.

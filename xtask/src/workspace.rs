@@ -22,6 +22,8 @@ pub struct Workspace {
     pub sources: Vec<SourceFile>,
     /// What people read beside source: pages, profiles and other tables, generated headers.
     pub documents: Vec<SourceFile>,
+    /// The path of every file, for links to lead to.
+    pub paths: Vec<String>,
     /// The text of the list of known circles.
     pub known_circles: String,
     /// (room, text) of each deterministic room's `clippy.toml`.
@@ -127,8 +129,9 @@ impl Workspace {
             .into_iter()
             .map(|package| read_member(&root, package))
             .collect::<io::Result<_>>()?;
-        let sources = read_files(&root, &SOURCE_EXTENSIONS)?;
-        let documents = read_files(&root, &DOCUMENT_EXTENSIONS)?;
+        let paths = list_files(&root)?;
+        let sources = read_files(&root, &paths, &SOURCE_EXTENSIONS)?;
+        let documents = read_files(&root, &paths, &DOCUMENT_EXTENSIONS)?;
         let known_circles = fs::read_to_string(root.join(KNOWN_CIRCLES))?;
         let mut clippy_files = Vec::new();
         for room in DETERMINISTIC_ROOMS {
@@ -138,7 +141,7 @@ impl Workspace {
             }
         }
         let lock_files = read_lock_files(&root)?;
-        Ok(Self { root, members, sources, documents, known_circles, clippy_files, lock_files })
+        Ok(Self { root, members, sources, documents, paths, known_circles, clippy_files, lock_files })
     }
 
     /// Sources and documents together.
@@ -218,34 +221,44 @@ const SOURCE_EXTENSIONS: [&str; 8] = ["rs", "sv", "v", "c", "h", "py", "sh", "js
 /// Extensions of documents that people read beside source.
 const DOCUMENT_EXTENSIONS: [&str; 3] = ["md", "toml", "svh"];
 
-/// Directories that hold no source of ours.
-fn is_foreign(name: &str) -> bool {
-    name.starts_with('.') || name == "target" || name == "node_modules"
+/// Directories that hold no source of ours. What Cargo builds lies beside a manifest; another folder may well
+/// be called `target`.
+fn is_foreign(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_built = || path.with_file_name("Cargo.toml").is_file();
+    name.starts_with('.') || name == "node_modules" || (name == "target" && is_built())
 }
 
-fn read_files(root: &Path, extensions: &[&str]) -> io::Result<Vec<SourceFile>> {
-    let mut files = Vec::new();
-    read_folder(root, root, extensions, &mut files)?;
-    Ok(files)
+/// A folder whose sources no rule sees yet: with them ten files of `device` form a circle.
+const UNSEEN: &str = "device/src/target/";
+
+/// The files of the tree that have one of `extensions`, read.
+fn read_files(root: &Path, paths: &[String], extensions: &[&str]) -> io::Result<Vec<SourceFile>> {
+    let has_one = |path: &&String| {
+        Path::new(path)
+            .extension()
+            .is_some_and(|extension| extensions.iter().any(|other| extension == *other))
+    };
+    let read =
+        |path: &String| Ok(SourceFile { path: path.clone(), text: fs::read_to_string(root.join(path))? });
+    paths.iter().filter(has_one).filter(|path| !path.starts_with(UNSEEN)).map(read).collect()
 }
 
-fn read_folder(
-    root: &Path,
-    folder: &Path,
-    extensions: &[&str],
-    files: &mut Vec<SourceFile>,
-) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let path = entry.path();
-        let kind = entry.file_type()?;
-        if kind.is_dir() && !is_foreign(&entry.file_name().to_string_lossy()) {
-            read_folder(root, &path, extensions, files)?;
-        }
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if kind.is_file() && extension.is_some_and(|extension| extensions.contains(&extension)) {
-            files.push(SourceFile { path: relative(root, &path), text: fs::read_to_string(&path)? });
+/// Every file below `root` that isn't foreign.
+fn list_files(root: &Path) -> io::Result<Vec<String>> {
+    let mut paths = Vec::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() && !is_foreign(&entry.path()) {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                paths.push(relative(root, &entry.path()));
+            }
         }
     }
-    Ok(())
+    paths.sort();
+    Ok(paths)
 }
