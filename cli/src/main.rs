@@ -18,6 +18,7 @@ mod monitor;
 mod numbers;
 mod open_channel;
 mod operation;
+mod package;
 mod profiles;
 mod progress;
 mod pts;
@@ -26,7 +27,6 @@ mod reproduce;
 mod run;
 mod serve;
 mod sideband;
-mod sweep;
 mod torture;
 mod trace;
 mod units;
@@ -67,7 +67,8 @@ fn main() -> ExitCode {
         Command::BenchChannel(args) => bench_channel::run(&args),
         Command::Profiles(args) => profiles::list(&args),
         Command::Check(args) => profiles::check(&args),
-        Command::Sweep(args) => return sweep::run(&args).unwrap_or_else(|failure| ended(&failure)),
+        Command::Sweep(args) => return of_package(&package::SWEEP, &args),
+        Command::Fit(args) => return of_package(&package::FIT, &args),
         Command::Torture(args) => torture::run(&args),
         Command::Lifetime(args) => lifetime::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
@@ -78,6 +79,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => ended(&failure),
     }
+}
+
+/// Runs a command of the Python package.
+fn of_package(program: &package::Program, args: &args::PackageArgs) -> ExitCode {
+    package::run(program, args).unwrap_or_else(|failure| ended(&failure))
 }
 
 /// Says why a command failed, and returns its exit status.

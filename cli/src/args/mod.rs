@@ -7,13 +7,13 @@ mod demo;
 mod image;
 mod lifetime;
 mod open_channel;
+mod package;
 mod profiles;
 mod pts;
 mod replay;
 mod reproduce;
 mod run;
 mod serve;
-mod sweep;
 mod torture;
 mod trace;
 mod waf;
@@ -25,13 +25,13 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use image::{ImageCheckArgs, ImageCommand};
 pub(crate) use lifetime::LifetimeArgs;
 pub(crate) use open_channel::{OpenChannelArgs, VectorCommand};
+pub(crate) use package::PackageArgs;
 pub(crate) use profiles::{CheckArgs, ProfilesArgs};
 pub(crate) use pts::{PtsArgs, WriteCacheArg};
 pub(crate) use replay::{FormatArg, ReplayArgs};
 pub(crate) use reproduce::{Experiment, ReproduceArgs};
 pub(crate) use run::{ExplainArgs, HardwareArg, RunArgs};
 pub(crate) use serve::ServeArgs;
-pub(crate) use sweep::SweepArgs;
 pub(crate) use torture::TortureArgs;
 pub(crate) use trace::{TraceCommand, TraceInfoArgs, TraceOutArgs, TraceReadArgs, TraceScaleArgs};
 pub(crate) use waf::WafArgs;
@@ -130,8 +130,14 @@ pub(crate) enum Command {
     ///
     /// Starts the command aster-sweep of Aster's Python package with the same arguments. The figures go to a
     /// Parquet dataset; see docs/python.md.
-    #[command(after_help = sweep::SWEEP_EXAMPLES)]
-    Sweep(SweepArgs),
+    #[command(after_help = package::SWEEP_EXAMPLES)]
+    Sweep(PackageArgs),
+    /// Search the profile whose drive gives what fio measured on a real one, by the Python package
+    ///
+    /// Starts the command aster-fit of Aster's Python package with the same arguments. Jobs that are held
+    /// back say how far the profile can be trusted; see docs/python.md.
+    #[command(after_help = package::FIT_EXAMPLES)]
+    Fit(PackageArgs),
     /// Take a drive's power away at any moment, again and again, and check everything that it holds
     ///
     /// Seeded commands run through the NVMe driver until the power goes: anywhere, at one of the drive's

@@ -28,25 +28,27 @@ fn every_command_has_a_help_with_examples() {
 }
 
 #[test]
-fn a_sweep_is_of_the_python_package_whose_command_gets_every_argument() {
-    let place = Place::new();
-    let folder = place.path("programs");
-    std::fs::create_dir(&folder).unwrap();
-    let sweep = || {
-        let mut aster = Command::new(env!("CARGO_BIN_EXE_aster"));
-        aster.args(["sweep", "my.toml", "--workers", "2", "--help"]).env("PATH", &folder);
-        aster.output().unwrap()
-    };
-    let ran = sweep();
-    let said = String::from_utf8(ran.stderr).unwrap();
-    assert_eq!(ran.status.code(), Some(2), "{said}");
-    assert!(said.contains("`pip install './python[sweep]'`"), "{said}");
-    let program = folder.join("aster-sweep");
-    std::fs::write(&program, "#!/bin/sh\necho \"$@\"\nexit 7\n").unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let ran = sweep();
-    assert_eq!(String::from_utf8(ran.stdout).unwrap(), "my.toml --workers 2 --help\n");
-    assert_eq!(ran.status.code(), Some(7));
+fn sweeps_and_fits_are_of_the_python_package_whose_commands_get_every_argument() {
+    for (command, extras) in [("sweep", "sweep"), ("fit", "sweep,search")] {
+        let place = Place::new();
+        let folder = place.path("programs");
+        std::fs::create_dir(&folder).unwrap();
+        let run = || {
+            let mut aster = Command::new(env!("CARGO_BIN_EXE_aster"));
+            aster.args([command, "my.toml", "--workers", "2", "--help"]).env("PATH", &folder);
+            aster.output().unwrap()
+        };
+        let ran = run();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("`pip install './python[{extras}]'`")), "{said}");
+        let program = folder.join(format!("aster-{command}"));
+        std::fs::write(&program, "#!/bin/sh\necho \"$@\"\nexit 7\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let ran = run();
+        assert_eq!(String::from_utf8(ran.stdout).unwrap(), "my.toml --workers 2 --help\n");
+        assert_eq!(ran.status.code(), Some(7));
+    }
 }
 
 #[test]

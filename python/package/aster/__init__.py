@@ -15,6 +15,8 @@ is the first hour.
 
 from ._aster import AsterError, RunError, UsageError, __version__
 from ._compare import Comparison, compare
+from ._fit import fit
+from ._fitted import Fit, Met
 from ._profile import Listed, Profile, profile, profiles
 from ._requests import Request
 from ._run import Explanation, Explanations, Latency, Run
@@ -27,8 +29,10 @@ __all__ = [
     "Comparison",
     "Explanation",
     "Explanations",
+    "Fit",
     "Latency",
     "Listed",
+    "Met",
     "Monitor",
     "Profile",
     "Range",
@@ -40,6 +44,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "compare",
+    "fit",
     "profile",
     "profiles",
     "sweep",

@@ -21,8 +21,10 @@ def search(
     samples: int,
     seed: int,
     run: Callable[[Sequence[Mapping[str, Any]]], list[list[dict[str, Any]]]],
+    first: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """Tries ``samples`` points, each chosen by what the ones before it gave. Returns their rows."""
+    """Tries ``samples`` points, each chosen by what the ones before it gave; the first one may be given.
+    Returns their rows."""
     for figure, direction in objectives.items():
         if direction not in DIRECTIONS:
             raise UsageError(
@@ -35,9 +37,11 @@ def search(
         # Tries of a batch don't know of each other's figures, and are kept apart by guesses of them.
         sampler=optuna.samplers.TPESampler(seed=seed, constant_liar=True),
     )
+    if first is not None:
+        study.enqueue_trial({key: _as_suggested(space[key], value) for key, value in first.items()})
     rows: list[dict[str, Any]] = []
-    for first in range(0, samples, BATCH):
-        trials = [study.ask() for _ in range(min(BATCH, samples - first))]
+    for done in range(0, samples, BATCH):
+        trials = [study.ask() for _ in range(min(BATCH, samples - done))]
         of_trials = run([{key: _suggested(trial, key, space[key]) for key in space} for trial in trials])
         for trial, of_seeds in zip(trials, of_trials, strict=True):
             rows += of_seeds
@@ -70,3 +74,8 @@ def _suggested(trial: Any, key: str, values: Range | list[Any]) -> Any:
             return float(f"{trial.suggest_float(key, values.low, values.high, log=values.log):.9g}")
         case _:
             return values[trial.suggest_categorical(key, list(range(len(values))))]
+
+
+def _as_suggested(values: Range | list[Any], value: Any) -> Any:
+    """What Optuna calls the value: in a list its place."""
+    return value if isinstance(values, Range) else values.index(value)

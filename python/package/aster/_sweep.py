@@ -97,12 +97,13 @@ class Sweep:
         return ax
 
 
-def _bar(progress: bool | Callable[[int, int], object], total: int | None) -> AbstractContextManager[Any]:
+def bar(
+    progress: bool | Callable[[int, int], object], total: int | None, unit: str = "point"
+) -> AbstractContextManager[Any]:
+    """A bar in a terminal or a notebook, where one is wanted."""
     if progress is True:
-        bar: AbstractContextManager[Any] = needed("tqdm.auto", "progress=True").tqdm(
-            total=total, unit="point"
-        )
-        return bar
+        shown: AbstractContextManager[Any] = needed("tqdm.auto", "progress=True").tqdm(total=total, unit=unit)
+        return shown
     return nullcontext()
 
 
@@ -190,18 +191,18 @@ def sweep(
 
     folder = Path(out)
     with Journal(folder) as journal, engine(scheduler, workers) as at_work:
-        runner = _Runner(work, chosen, journal, at_work, progress)
+        runner = Runner(work, chosen, journal, at_work, progress)
         if method == "search":
             assert samples is not None and objectives is not None
             total = samples * len(chosen)
-            with _bar(progress, total) as bar:
-                runner.begin(bar, total)
+            with bar(progress, total) as shown:
+                runner.begin(shown, total)
                 rows = _search.search(space, objectives, samples, sweep_seed, runner.rows)
         else:
             all_points = points(space, method, samples, sweep_seed)
             total = len(all_points) * len(chosen)
-            with _bar(progress, total) as bar:
-                runner.begin(bar, total)
+            with bar(progress, total) as shown:
+                runner.begin(shown, total)
                 rows = [row for of_point in runner.rows(all_points) for row in of_point]
         numbered = [{"point": number} | row for number, row in enumerate(rows)]
         _dataset.write(folder, numbered)
@@ -227,7 +228,7 @@ def _text(path: Path) -> str:
         ) from None
 
 
-class _Runner:
+class Runner:
     """Runs points that have not been run yet, and makes rows."""
 
     def __init__(
@@ -238,7 +239,7 @@ class _Runner:
         at_work: Engine,
         progress: bool | Callable[[int, int], object],
     ) -> None:
-        self._work, self._seeds, self._journal, self._engine = work, seeds, journal, at_work
+        self.work, self._seeds, self._journal, self._engine = work, seeds, journal, at_work
         self._progress = progress
         self._bar: Any = None
         self._done = self._total = 0
@@ -253,9 +254,9 @@ class _Runner:
         elif callable(self._progress):
             self._progress(self._done, self._total)
 
-    def rows(self, all_points: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
-        """For each point a row for each seed."""
-        work, journal = self._work, self._journal
+    def rows(self, all_points: Sequence[Mapping[str, Any]], told: bool = True) -> list[list[dict[str, Any]]]:
+        """For each point a row for each seed; ``told`` says whether they count as progress."""
+        work, journal = self.work, self._journal
         wanted = [[Point(parameters, seed) for seed in self._seeds] for parameters in all_points]
         identities = [[point.identity(work) for point in of_point] for of_point in wanted]
         missing = {
@@ -264,13 +265,15 @@ class _Runner:
             for point, identity in zip(of_point, names, strict=True)
             if identity not in journal.done
         }
-        self._tell(len(all_points) * len(self._seeds) - len(missing))
+        if told:
+            self._tell(len(all_points) * len(self._seeds) - len(missing))
 
         def done(identity: str, outcome: dict[str, Any]) -> None:
             if outcome["version"] != __version__:
                 raise RunError(f"a worker has aster {outcome['version']}, and this is {__version__}")
             journal.add(identity, outcome)
-            self._tell(1)
+            if told:
+                self._tell(1)
 
         if missing:
             self._engine.run(work, missing, done)
