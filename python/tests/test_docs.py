@@ -1,4 +1,4 @@
-"""What docs/python.md shows runs as it stands there."""
+"""The Python that docs/python.md and docs/first-hour.md show runs as it stands there."""
 
 from __future__ import annotations
 
@@ -19,23 +19,33 @@ matplotlib.use("agg")
 TEXT = (ROOT / "docs" / "python.md").read_text()
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+def blocks(language: str, text: str = TEXT) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def run_python(page: str) -> dict[str, Any]:
+    """Runs the page's Python in order, with less of it where it is written for long."""
+    namespace: dict[str, Any] = {}
+    for block in blocks("python", (ROOT / "docs" / page).read_text()):
+        shorter = re.sub(r"number_ios=\d{4,}", "number_ios=500", block.replace("samples=50", "samples=4"))
+        exec(compile(shorter, f"docs/{page}", "exec"), namespace)
+    matplotlib.pyplot.close("all")
+    return namespace
 
 
 def test_the_python_of_the_first_hour_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, Any] = {}
-    code = blocks("python")
-    assert len(code) >= 3
-    for block in code:
-        # Fifty drives, written for long, are for readers.
-        shorter = block.replace("samples=50", "samples=4").replace("number_ios=20000", "number_ios=500")
-        exec(compile(shorter, "docs/python.md", "exec"), namespace)
+    sweep = run_python("first-hour.md")["sweep"]
     assert (tmp_path / "p99.png").stat().st_size > 10_000
-    assert len(namespace["sweep"]) == 4
-    assert set(namespace["sweep"].to_arrow()["error"].to_pylist()) == {None}
-    matplotlib.pyplot.close("all")
+    assert len(sweep) == 4
+    assert set(sweep.to_arrow()["error"].to_pylist()) == {None}
+
+
+def test_the_python_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    sweep = run_python("python.md")["sweep"]
+    assert len(sweep) == 2 * 2 * 3
+    assert set(sweep.to_arrow()["error"].to_pylist()) == {None}
 
 
 def test_the_sweep_file_is_the_sweep(tmp_path: Path) -> None:

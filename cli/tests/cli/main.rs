@@ -1,6 +1,7 @@
 //! The `aster` binary, from the outside.
 
 mod again;
+mod book;
 mod channel;
 mod compare;
 mod follow;
