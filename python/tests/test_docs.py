@@ -1,8 +1,10 @@
-"""The Python that docs/python.md and docs/first-hour.md show runs as it stands there."""
+"""The Python that pages of docs/ show runs as it stands there."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,20 @@ def test_the_python_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     sweep = run_python("python.md")["sweep"]
     assert len(sweep) == 2 * 2 * 3
     assert set(sweep.to_arrow()["error"].to_pylist()) == {None}
+
+
+def test_the_way_by_a_scheduler_runs(tmp_path: Path) -> None:
+    work, local, *others = blocks("python", (ROOT / "docs" / "clusters.md").read_text())
+    shorter = work.replace("samples=50", "samples=2").replace("number_ios=20000", "number_ios=500")
+    (tmp_path / "work.py").write_text(shorter)
+    (tmp_path / "local.py").write_text(local)
+    ran = subprocess.run([sys.executable, "local.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "2 points" in ran.stdout, ran.stdout
+    # What needs a cluster is at least Python.
+    assert len(others) == 3
+    for number, block in enumerate(others):
+        compile(block, f"docs/clusters.md, program {number + 3}", "exec")
 
 
 def test_the_sweep_file_is_the_sweep(tmp_path: Path) -> None:
