@@ -18,24 +18,18 @@ use std::thread;
 use crate::place::Place;
 
 /// Blocks that no test runs: page and reason, once for each. A new one needs a better reason than haste.
-const NOT_RUN: [(&str, &str); 13] = [
-    ("break-a-file-system.md", SERVES),
-    ("break-a-file-system.md", BOOTS),
-    ("break-a-file-system.md", "needs the two terminals above"),
-    ("break-a-file-system.md", "needs the two terminals above"),
+const NOT_RUN: [(&str, &str); 10] = [
+    ("break-a-file-system.md", "prepares the reader's shell"),
     ("first-hour.md", "builds all of Aster"),
     ("first-hour.md", "prepares the reader's shell"),
-    ("first-hour.md", SERVES),
-    ("first-hour.md", BOOTS),
+    ("first-hour.md", "serves until it is ended; tests/tests/guest.rs boots guests with such drives"),
+    ("first-hour.md", "boots a guest; tests/tests/guest.rs does"),
     ("first-hour.md", "builds the Python package"),
     ("own-ftl.md", "builds a crate; lab/tests/own_ftl.rs builds and runs it"),
     ("own-ftl.md", "builds a crate; lab/tests/own_host_ftl.rs builds and runs it"),
     ("own-policy.md", "builds a crate; lab/tests/own_policies.rs builds and runs it"),
     ("own-trace.md", "records a real disk, which takes root and a disk"),
 ];
-
-const SERVES: &str = "serves until it is ended; tests/tests/guest.rs boots guests with such drives";
-const BOOTS: &str = "boots a guest; tests/tests/guest.rs does";
 
 /// What a block is for.
 const LANGUAGES: [&str; 8] = ["sh", "console", "text", "toml", "ini", "rust", "python", "yaml"];
@@ -150,7 +144,10 @@ fn run(script: &str, folder: &Path) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_aster")).parent().unwrap();
     let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
     let mut bash = Command::new("bash");
-    bash.args(["-eu", "-o", "pipefail", "-c", script]).current_dir(folder).env("PATH", path);
+    bash.args(["-eu", "-o", "pipefail", "-c", script])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("ASTER", docs().join(".."));
     bash.stdin(std::process::Stdio::null()).output().unwrap()
 }
 
