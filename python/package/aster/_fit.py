@@ -282,6 +282,14 @@ def _met(stages: Sequence[Stage], row: Mapping[str, Any], held_back: bool) -> li
     ]
 
 
+def _made(drive: Profile, point: Mapping[str, Any], array: Array) -> dict[str, Any] | UsageError:
+    """The profile's keys for a point, or why there is no such drive."""
+    try:
+        return _knobs.overrides(drive, point, array)
+    except UsageError as error:
+        return error
+
+
 def _best(
     runner: Runner,
     drive: Profile,
@@ -296,12 +304,17 @@ def _best(
     problems: list[str] = []
 
     def run(points: Sequence[Mapping[str, Any]]) -> list[Residuals | None]:
-        rows = runner.rows([_knobs.overrides(drive, point, array) for point in points])
+        made = [_made(drive, point, array) for point in points]
+        ran = iter(runner.rows([keys for keys in made if not isinstance(keys, UsageError)]))
         out: list[Residuals | None] = []
-        for point, (row,) in zip(points, rows, strict=True):
-            residuals = None if row["error"] else _residuals(stages, row)
+        for point, keys in zip(points, made, strict=True):
+            residuals, problem = None, str(keys)
+            if not isinstance(keys, UsageError):
+                (row,) = next(ran)
+                residuals = None if row["error"] else _residuals(stages, row)
+                problem = row["error"] or "a job has no figure that was measured"
             if residuals is None:
-                problems.append(row["error"] or "a job has no figure that was measured")
+                problems.append(problem)
             else:
                 tried.append(Tried(point, residuals))
             out.append(residuals)

@@ -11,8 +11,12 @@ from ._knobs import Values, share_of
 from ._space import Range
 from ._table import needed
 
-STARTS = 4
-"""Points that are refined at first: the best of so many combinations of what is chosen from lists."""
+BESIDE = 4
+"""Points that are refined side by side at first: the best of so many combinations of what is chosen from
+lists."""
+
+WORTH = 0.97
+"""What a round must make of a point's loss for another one to follow."""
 
 STEP = 0.03
 """By which a dimension is moved, as a share of its range, to see what it does to each figure."""
@@ -47,7 +51,7 @@ def starts(space: Mapping[str, Values], tried: Sequence[Tried]) -> list[Tried]:
     best: dict[str, Tried] = {}
     for each in sorted(tried, key=lambda each: each.loss):
         best.setdefault(repr([each.point[key] for key in _chosen(space)]), each)
-    return list(best.values())[:STARTS]
+    return list(best.values())
 
 
 def _chosen(space: Mapping[str, Values]) -> list[str]:
@@ -68,13 +72,16 @@ def refine(
     """The best point that at most ``tries`` more tries find.
 
     A round sees what each dimension does to each figure, and goes where all of them together should be met.
-    Of several points half are given up after each round.
+    Of several points half are given up after each round, and one that gains little at once: then it is the
+    turn of the next combination of what is chosen from lists.
     """
     ranges = {key: values for key, values in space.items() if isinstance(values, Range)}
     each_round = round_of(space)
+    waiting = starts(space, tried)
+    best = waiting[0]
     # Few rounds are better spent on the best point alone.
-    at_work = starts(space, tried)[: max(tries // (3 * each_round), 1)]
-    best = at_work[0]
+    beside = min(max(tries // (3 * each_round), 1), BESIDE)
+    at_work, waiting = waiting[:beside], waiting[beside:]
     while ranges and at_work and tries >= each_round:
         after = []
         for each in at_work:
@@ -83,10 +90,13 @@ def refine(
             tries -= each_round
             better = _round(ranges, each, run)
             if better is not None:
-                after.append(better)
+                best = min(best, better, key=lambda each: each.loss)
+                if better.loss < WORTH * each.loss:
+                    after.append(better)
         after.sort(key=lambda each: each.loss)
-        best = min([best, *after], key=lambda each: each.loss)
         at_work = after[: max(len(at_work) // 2, 1)]
+        if not at_work:
+            at_work, waiting = waiting[:1], waiting[1:]
     return best
 
 
