@@ -3,6 +3,7 @@
 use aster_lab::own::Phase;
 use pyo3::prelude::*;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// How often Python is asked whether to go on, so that Ctrl-C takes no longer. The lock is taken for it.
@@ -11,10 +12,16 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 /// Asks Python now and then, while its lock is given up, whether there was a signal, and tells progress.
 pub(crate) struct Asking {
     last: Cell<Instant>,
-    raised: RefCell<Option<PyErr>>,
+    raised: Rc<RefCell<Option<PyErr>>>,
 }
 
 impl Asking {
+    /// What Python has raised. Whoever calls it in the course of the work puts an exception there, which ends
+    /// the work.
+    pub(crate) fn raised(&self) -> &Rc<RefCell<Option<PyErr>>> {
+        &self.raised
+    }
+
     /// `false` once Python has raised an exception. `progress` is called with the name of the phase and the
     /// share of it that is done.
     pub(crate) fn goes_on(&self, progress: Option<&Py<PyAny>>, phase: Option<Phase>, share: f64) -> bool {
@@ -51,8 +58,8 @@ impl Asking {
         work: impl FnOnce(&Asking) -> T + Send,
     ) -> PyResult<T> {
         let (done, raised) = py.detach(|| {
-            let asking = Asking { last: Cell::new(Instant::now()), raised: RefCell::default() };
-            (work(&asking), asking.raised.into_inner())
+            let asking = Asking { last: Cell::new(Instant::now()), raised: Rc::default() };
+            (work(&asking), asking.raised.take())
         });
         raised.map_or(Ok(done), Err)
     }

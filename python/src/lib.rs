@@ -7,6 +7,7 @@ mod errors;
 mod profile;
 mod replay;
 mod run;
+mod victims;
 
 use pyo3::prelude::*;
 
@@ -23,6 +24,8 @@ mod _aster {
     use super::profile::{Profile, profiles};
     #[pymodule_export]
     use super::run::{Outcome, run};
+    #[pymodule_export]
+    use super::victims::Block;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,6 +5,8 @@ use crate::columns::{self, Columns};
 use crate::errors::{UsageError, raised};
 use crate::profile::Profile;
 use crate::replay::Options;
+use crate::victims::{self, PythonVictims};
+use aster_device::Pieces;
 use aster_lab::asked::failure::Failure;
 use aster_lab::asked::files::keep_apart;
 use aster_lab::asked::work::{self, Printed};
@@ -54,6 +56,8 @@ pub(crate) struct Asked {
     /// So many of the slowest commands are explained, or the one of this number.
     slowest: Option<usize>,
     command: Option<u64>,
+    /// Which block is emptied next, in place of what `ftl.victims` says.
+    victims: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
 }
 
@@ -228,9 +232,17 @@ fn carry_out(
     let before = work::before(setup, &to_do, drive, None)?;
     let watchers = Watchers::new(watch)?;
     let progress = asked.progress.as_ref();
+    let (own_victims, pieces) = match &asked.victims {
+        None => (None, Pieces::default()),
+        Some(choose) => {
+            let mut setup = setup.clone();
+            victims::NAME.clone_into(&mut setup.profile.ftl.victims);
+            (Some(setup), PythonVictims::pieces(choose, asking.raised()))
+        }
+    };
     let outcome = own::run(
-        setup,
-        aster_device::ChannelHardware::Timed,
+        own_victims.as_ref().unwrap_or(setup),
+        pieces,
         to_do.work,
         place,
         watchers,

@@ -13,7 +13,7 @@ The same profile, work and seed give the same figures on every machine. ``docs/p
 is the first hour.
 """
 
-from ._aster import AsterError, RunError, UsageError, __version__
+from ._aster import AsterError, Block, RunError, UsageError, __version__
 from ._compare import Comparison, compare
 from ._fit import fit
 from ._fitted import Fit, Met
@@ -26,6 +26,7 @@ from ._table import Monitor, Table
 
 __all__ = [
     "AsterError",
+    "Block",
     "Comparison",
     "Explanation",
     "Explanations",

@@ -42,6 +42,28 @@ class Columns:
     @property
     def nbytes(self) -> int: ...
 
+class Block:
+    """A block that garbage collection may empty: full, with data that is no longer valid."""
+
+    @property
+    def block(self) -> int:
+        """Its number in its LUN."""
+    @property
+    def lun(self) -> int:
+        """Its LUN, counted over the array, channels first."""
+    @property
+    def valid(self) -> int:
+        """Mapping units that must be copied before it is erased."""
+    @property
+    def units(self) -> int:
+        """Mapping units that it has: its pages, unless ``ftl.mapping_unit_bytes`` makes them smaller."""
+    @property
+    def age(self) -> int:
+        """How many blocks the drive has filled since this one was."""
+    @property
+    def erases(self) -> int:
+        """How often it was erased."""
+
 class Outcome:
     @property
     def commands(self) -> Columns | None: ...

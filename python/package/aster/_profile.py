@@ -11,7 +11,7 @@ from typing import Any
 from . import _aster
 from ._keys import Overrides, arguments
 from ._requests import Request, Spool
-from ._run import Asked, Job, Replay, Run, carry_out
+from ._run import Asked, Job, Replay, Run, Victims, carry_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,7 @@ class Profile:
         events: str | Path | None = None,
         perfetto: str | Path | None = None,
         wave: str | Path | None = None,
+        victims: Victims | None = None,
         progress: bool | Callable[[str, float], object] = False,
         trace_format: str | None = None,
         trace_columns: str | None = None,
@@ -124,6 +125,9 @@ class Profile:
         ``aster run``: every event as a line of JSON, a trace for ui.perfetto.dev, and the waveforms of the
         first flash operations.
 
+        ``victims`` is a victim policy for a quick try: a callable that gets a list of :class:`aster.Block`,
+        those of a LUN that may be emptied, and returns one of them. It takes the place of ``ftl.victims``.
+
         ``progress`` is ``True`` for a bar in a terminal or a notebook (needs tqdm), or is called with
         ``"before"`` or ``"run"`` and the share of it that is done.
 
@@ -150,6 +154,8 @@ class Profile:
             round=trace_round,
             queue_depth=queue_depth,
         )
+        if victims is not None:
+            self._check_victims(victims)
         asked = Asked(
             job=None if job is None else Job.of(job),
             trace=trace,
@@ -169,8 +175,23 @@ class Profile:
             events=events,
             perfetto=perfetto,
             wave=wave,
+            victims=victims,
         )
         return carry_out(self._profile, asked, progress, check)
+
+    def _check_victims(self, victims: object) -> None:
+        if not callable(victims):
+            raise _aster.UsageError(
+                f"victims: expected a callable that gets blocks and returns one of them, but is {victims!r}"
+            )
+        keys = self.keys
+        kind = (keys.get("target") or {}).get("kind", keys["ftl"]["kind"])
+        if kind == "block":
+            kind = keys["ftl"]["kind"]
+        if kind != "page-mapping":
+            raise _aster.UsageError(
+                f"victims: the FTL of this drive ({kind}) chooses by itself; only page-mapping asks for them"
+            )
 
     def __repr__(self) -> str:
         overrides = "".join(f", {override}" for override in self.overrides)

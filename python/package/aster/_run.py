@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 from . import _aster
 from ._aster import RunError, UsageError
@@ -19,6 +19,10 @@ NOT_FIGURES = ("provenance", "wall_s", "warnings")
 
 SAMPLES = 1000
 """Samples of the monitor in a run, if nobody says how long they are."""
+
+
+Victims: TypeAlias = Callable[[list[_aster.Block]], "_aster.Block | int"]
+"""A victim policy: which of the blocks garbage collection empties next, or its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class Asked:
     wave: str | Path | None = None
     slowest: int | None = None
     command: int | None = None
+    victims: Victims | None = None
     progress: Callable[[str, float], object] | None = None
 
 
@@ -315,7 +320,10 @@ class Run:
             for report in (self.report, json.loads(outcome.report_json))
         ]
         if figures[0] != figures[1]:
-            raise RunError("the trace has changed since the run: its figures are others now")
+            raise RunError(
+                "the figures are others now: the trace has changed since the run, or its victims are chosen "
+                "in another way"
+            )
         return outcome
 
     def __repr__(self) -> str:
