@@ -7,6 +7,7 @@ mod errors;
 mod profile;
 mod replay;
 mod run;
+mod torture;
 mod victims;
 
 use pyo3::prelude::*;
@@ -24,6 +25,8 @@ mod _aster {
     use super::profile::{Profile, profiles};
     #[pymodule_export]
     use super::run::{Outcome, run};
+    #[pymodule_export]
+    use super::torture::{smaller_drive, torture_drives};
     #[pymodule_export]
     use super::victims::Block;
 

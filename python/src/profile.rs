@@ -24,6 +24,11 @@ impl Profile {
         Ok(Profile { wanted, source, overrides, profile })
     }
 
+    /// As the user named it.
+    pub(crate) fn wanted(&self) -> &Path {
+        &self.wanted
+    }
+
     /// What reports call it.
     pub(crate) fn name(&self) -> &str {
         &self.source.name

@@ -49,6 +49,8 @@ pub(crate) struct Asked {
     monitor_ways: bool,
     /// Whether the report says where the commands spent their time.
     spans: bool,
+    /// The file that keeps the drive, made if it isn't there.
+    image: Option<PathBuf>,
     /// Files for every event, for Perfetto's trace, and for the waveforms of the first operations.
     events: Option<PathBuf>,
     perfetto: Option<PathBuf>,
@@ -109,19 +111,22 @@ impl Outcome {
     }
 }
 
+/// What pages keep, by its name.
+pub(crate) fn content_named(name: Option<&str>) -> PyResult<Option<Content>> {
+    match name {
+        None => Ok(None),
+        Some("full") => Ok(Some(Content::Full)),
+        Some("fingerprint") => Ok(Some(Content::Fingerprint)),
+        Some(other) => Err(UsageError::new_err(format!(
+            "content: must be \"full\" or \"fingerprint\", but is \"{other}\""
+        ))),
+    }
+}
+
 /// Runs work on a new drive of `profile`.
 #[pyfunction]
 pub(crate) fn run(py: Python<'_>, profile: &Profile, asked: Asked) -> PyResult<Outcome> {
-    let content = match asked.content.as_deref() {
-        None => None,
-        Some("full") => Some(Content::Full),
-        Some("fingerprint") => Some(Content::Fingerprint),
-        Some(other) => {
-            return Err(UsageError::new_err(format!(
-                "content: must be \"full\" or \"fingerprint\", but is \"{other}\""
-            )));
-        }
-    };
+    let content = content_named(asked.content.as_deref())?;
     let setup = Setup {
         content,
         precondition_percent: asked.precondition,
@@ -180,7 +185,8 @@ impl Asked {
         };
         let read =
             [self.job.as_ref().filter(|job| job.text.is_none()).map(|job| &*job.path), self.trace.as_deref()];
-        let written = [self.events.as_deref(), self.perfetto.as_deref(), self.wave.as_deref()];
+        let written =
+            [self.image.as_deref(), self.events.as_deref(), self.perfetto.as_deref(), self.wave.as_deref()];
         keep_apart(&read, &written).map_err(|failure| raised(&failure))?;
         Ok(Watch {
             commands: self.commands,
@@ -211,7 +217,8 @@ fn carry_out(
     asking: &Asking,
 ) -> Result<Carried, Failure> {
     work::check_front_end(setup)?;
-    let place = Place::new(setup, None)?;
+    let image = asked.image.as_deref();
+    let place = Place::new(setup, image)?;
     let drive = place.drive();
     let to_do = match (&asked.job, &asked.trace) {
         (Some(Job { path, text: Some(text) }), None) => {
@@ -229,7 +236,7 @@ fn carry_out(
         },
         _ => Err(Failure::usage("name a job file with job= or a trace with trace=")),
     }?;
-    let before = work::before(setup, &to_do, drive, None)?;
+    let before = work::before(setup, &to_do, drive, image)?;
     let watchers = Watchers::new(watch)?;
     let progress = asked.progress.as_ref();
     let (own_victims, pieces) = match &asked.victims {
@@ -248,7 +255,10 @@ fn carry_out(
         watchers,
         &mut |phase, share| asking.goes_on(progress, Some(phase), share),
     );
-    let Done { mut report, heard, problems, first_lost_page } = outcome?;
+    let Done { mut report, heard, problems, first_lost_page } = outcome.map_err(|error| match error {
+        WorkError::Run(error) => Failure::on_image(image, error),
+        error => error.into(),
+    })?;
     before.put_into(&mut report);
     let failures = report.failures();
     let first_failure = report.tasks.iter().find_map(|task| {

@@ -185,3 +185,22 @@ def test_other_threads_go_on_while_a_drive_runs() -> None:
     finally:
         done.set()
         thread.join()
+
+
+def test_an_image_keeps_the_drive_from_run_to_run(tmp_path: Path) -> None:
+    drive, image = aster.profile("tiny"), tmp_path / "drive.img"
+    write = "[w]\nrw=write\nbs=64k\nsize=8m\n"
+    read = "[r]\nrw=read\nbs=64k\nsize=8m\n"
+    drive.run(job=write, image=image)
+    kept = drive.run(job=read, image=image, commands=True)
+    assert kept.report["pages_read_unmapped"] == 0
+    assert drive.run(job=read).report["pages_read_unmapped"] == 512
+    assert len(kept.commands) == 128
+    with pytest.raises(aster.UsageError, match="the run has changed its image"):
+        kept.explain(slowest=1)
+    with pytest.raises(aster.AsterError, match=r"drive\.img: "):
+        aster.profile("tiny", {"geometry.ways": 1}).run(job=read, image=image)
+    with pytest.raises(aster.UsageError, match="trace|image|same file|job"):
+        job = tmp_path / "job.fio"
+        job.write_text(read)
+        drive.run(job=job, image=job)

@@ -23,6 +23,7 @@ from ._run import Explanation, Explanations, Latency, Run
 from ._space import Range
 from ._sweep import Sweep, sweep
 from ._table import Monitor, Table
+from ._torture import torture
 
 __all__ = [
     "AsterError",
@@ -49,4 +50,5 @@ __all__ = [
     "profile",
     "profiles",
     "sweep",
+    "torture",
 ]

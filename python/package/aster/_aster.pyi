@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ._run import Asked
+from ._torture import Asked as Torture
 
 __version__: str
 
@@ -81,3 +82,5 @@ class Outcome:
     def first_failure(self) -> str | None: ...
 
 def run(profile: Profile, asked: Asked) -> Outcome: ...
+def smaller_drive(profile: Profile, content: str | None) -> list[str]: ...
+def torture_drives(profile: Profile, asked: Torture) -> tuple[str, str | None]: ...

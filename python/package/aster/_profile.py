@@ -93,6 +93,7 @@ class Profile:
         monitor: float | None = None,
         monitor_ways: bool = False,
         spans: bool = False,
+        image: str | Path | None = None,
         events: str | Path | None = None,
         perfetto: str | Path | None = None,
         wave: str | Path | None = None,
@@ -108,7 +109,8 @@ class Profile:
         trace_round: bool = False,
         queue_depth: int = 32,
     ) -> Run:
-        """Runs work on a new drive, as ``aster run`` does, and returns what came of it.
+        """Runs work on a drive, a new one unless there is an ``image``, as ``aster run`` does, and returns
+        what came of it.
 
         ``job`` is a fio job file, or the text of one if it has more than one line. ``trace`` is a trace,
         plain or packed; the arguments behind ``progress`` say how it is replayed. ``requests`` is anything
@@ -124,6 +126,9 @@ class Profile:
         ``report["spans"]``. ``events``, ``perfetto`` and ``wave`` are files, written as by the options of
         ``aster run``: every event as a line of JSON, a trace for ui.perfetto.dev, and the waveforms of the
         first flash operations.
+
+        ``image`` is a file that keeps the drive from run to run, as ``--image`` of the command line does. A
+        new one is made if there is none.
 
         ``victims`` is a victim policy for a quick try: a callable that gets a list of :class:`aster.Block`,
         those of a LUN that may be emptied, and returns one of them. It takes the place of ``ftl.victims``.
@@ -172,6 +177,7 @@ class Profile:
             monitor_ms=monitor,
             monitor_ways=monitor_ways,
             spans=spans,
+            image=image,
             events=events,
             perfetto=perfetto,
             wave=wave,

@@ -74,6 +74,7 @@ class Asked:
     monitor_ms: float | None = None
     monitor_ways: bool = False
     spans: bool = False
+    image: str | Path | None = None
     events: str | Path | None = None
     perfetto: str | Path | None = None
     wave: str | Path | None = None
@@ -87,7 +88,7 @@ PHASES = {"before": "precondition", "run": "run"}
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[str, float], object]]:
+def bar() -> Iterator[Callable[[str, float], object]]:
     """A bar for each phase, in a terminal or a notebook."""
     tqdm = needed("tqdm.auto", "progress=True").tqdm
     with tqdm(total=100.0, unit="%", bar_format="{desc}{percentage:3.0f}%|{bar}| {elapsed}") as bar:
@@ -109,7 +110,7 @@ def carry_out(
 ) -> Run:
     """Runs it."""
     if progress is True:
-        with _bar() as tell:
+        with bar() as tell:
             outcome = _aster.run(profile, replace(asked, progress=tell))
     else:
         outcome = _aster.run(profile, replace(asked, progress=progress or None))
@@ -309,6 +310,11 @@ class Run:
     def _again(self, **listeners: Any) -> _aster.Outcome:
         """Runs the same work once more, with listeners."""
         asked = self._asked
+        if asked.image is not None:
+            raise UsageError(
+                "the run has changed its image, so it can't be run again to listen to it: ask for "
+                "commands=True and monitor= when it runs, or explain a run without an image"
+            )
         if asked.job is not None:
             # The file may have changed.
             work = self.report["provenance"]["work"]["job"]
