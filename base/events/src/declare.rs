@@ -1,3 +1,23 @@
+/// A field's value, from the number that it is written as.
+trait FieldValue: Sized {
+    fn of_number(number: u64) -> Option<Self>;
+}
+
+impl FieldValue for bool {
+    fn of_number(number: u64) -> Option<Self> {
+        (number < 2).then_some(number == 1)
+    }
+}
+
+macro_rules! field_values {
+    ($($type:ty),*) => { $( impl FieldValue for $type {
+        fn of_number(number: u64) -> Option<Self> {
+            Self::try_from(number).ok()
+        }
+    } )* };
+}
+field_values!(u8, u16, u32, u64);
+
 macro_rules! events {
     ($( $(#[doc = $doc:literal])* $name:ident {
         $( $(#[doc = $fdoc:literal])* $field:ident : $type:ty ),* $(,)?
@@ -21,6 +41,10 @@ macro_rules! events {
             pub const fn name(self) -> &'static str {
                 match self { $(EventKind::$name => stringify!($name)),* }
             }
+            /// The kind of that declared name.
+            pub fn of_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|kind| kind.name() == name)
+            }
             /// The declared field names.
             pub const fn fields(self) -> &'static [&'static str] {
                 match self { $(EventKind::$name => &[$(stringify!($field)),*]),* }
@@ -42,6 +66,22 @@ macro_rules! events {
             /// This event's kind.
             pub const fn kind(&self) -> EventKind {
                 match self { $(Event::$name { .. } => EventKind::$name),* }
+            }
+            /// The event of this kind whose fields have the values that `value` returns for their names.
+            ///
+            /// # Errors
+            /// The name of the first field that has no value, or one that it can't hold.
+            pub fn of_fields(
+                kind: EventKind,
+                value: impl Fn(&'static str) -> Option<u64>,
+            ) -> Result<Self, &'static str> {
+                Ok(match kind {
+                    $( EventKind::$name => Event::$name {
+                        $($field: value(stringify!($field))
+                            .and_then(<$type as FieldValue>::of_number)
+                            .ok_or(stringify!($field))?),*
+                    } ),*
+                })
             }
             /// Calls `each` with the name and the value of every field.
             pub fn for_each_field(&self, mut each: impl FnMut(&'static str, u64)) {

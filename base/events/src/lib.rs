@@ -85,4 +85,28 @@ mod tests {
         assert_eq!(fields, [("command", 3), ("status", 1)]);
         assert_eq!(EventKind::COUNT, EventKind::ALL.len());
     }
+
+    #[test]
+    fn an_event_comes_back_from_its_name_and_fields() {
+        let finished = Event::FlashFinished { lun: 7, kind: 2, row: 9, status: 0, corrected: 65_535 };
+        let bell = Event::DoorbellWritten { queue: 1, completion: true, value: 3 };
+        for event in [finished, bell] {
+            let mut fields = Vec::new();
+            event.for_each_field(|name, value| fields.push((name, value)));
+            let with = |missing: &str, other: u64| {
+                let kind = EventKind::of_name(event.kind().name()).unwrap();
+                let value = |name: &str| {
+                    let of = fields.iter().find(|field| field.0 == name)?.1;
+                    Some(if name == missing { other } else { of })
+                };
+                Event::of_fields(kind, value)
+            };
+            assert_eq!(with("", 0), Ok(event));
+            // What a field can't hold is no value for it.
+            let narrow = if event == bell { "completion" } else { "corrected" };
+            assert_eq!(with(narrow, 65_536), Err(narrow));
+        }
+        assert_eq!(Event::of_fields(EventKind::InterruptSent, |_| None), Err("vector"));
+        assert_eq!(EventKind::of_name("Interrupt"), None);
+    }
 }
