@@ -18,7 +18,7 @@ use aster_lab::page::page;
 use aster_lab::provenance::Provenance;
 use aster_lab::report::{DriveReport, RunReport, TaskReport, table};
 use aster_lab::warning::Warning;
-use aster_lab::watch::{Heard, MonitorWatch, Watch, Watchers};
+use aster_lab::watch::{DriveShape, Heard, MonitorWatch, Watch, Watchers};
 use aster_lab::words::counted;
 use aster_workload::Drive;
 use serde::Serialize;
@@ -230,6 +230,7 @@ fn watch(args: &RunArgs, profile: &Profile, which: Option<Which>) -> Result<Watc
     Ok(Watch {
         wave: args.wave.clone(),
         events: args.events.clone(),
+        shape: Some(DriveShape::of(profile)),
         perfetto: args.perfetto.clone(),
         monitor: args.monitor.as_ref().map(monitor).transpose()?,
         spans: args.spans,

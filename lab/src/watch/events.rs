@@ -2,6 +2,7 @@
 //! slowest commands.
 
 use super::error::{WatchError, create};
+use super::lines::DriveShape;
 use super::numbers::Numbers;
 use super::slowest::Slowest;
 use super::spans::{SLOTS, add};
@@ -183,15 +184,21 @@ pub struct EventFile {
 }
 
 impl EventFile {
-    /// Creates the file at `path`. It receives the events of `recorder` from now on, unless the window is a
-    /// part of the run.
+    /// Creates the file at `path`, with `shape` as its first line. It receives the events of `recorder` from
+    /// now on, unless the window is a part of the run.
     ///
     /// # Errors
     /// When the file can't be made.
-    pub fn create(path: &Path, recorder: &Recorder, window: &WorkWindow) -> Result<Self, WatchError> {
-        let into: Box<dyn Write> = Box::new(create(path)?);
+    pub fn create(
+        path: &Path,
+        shape: Option<&DriveShape>,
+        recorder: &Recorder,
+        window: &WorkWindow,
+    ) -> Result<Self, WatchError> {
+        let mut into: Box<dyn Write> = Box::new(create(path)?);
         let numbers = Numbers::new(window.clone());
-        let output = Rc::new(RefCell::new(Output { into, window: window.clone(), numbers, error: None }));
+        let error = shape.and_then(|shape| into.write_all(shape.line().as_bytes()).err());
+        let output = Rc::new(RefCell::new(Output { into, window: window.clone(), numbers, error }));
         if !window.chosen {
             recorder.attach(Lines(Rc::clone(&output)));
         }

@@ -6,6 +6,7 @@ mod error;
 mod events;
 mod follow;
 mod gather;
+mod lines;
 mod monitor;
 mod numbers;
 mod slowest;
@@ -19,6 +20,7 @@ pub use error::WatchError;
 pub use events::EventFile;
 pub use follow::Followers;
 pub use gather::Gatherer;
+pub use lines::{DriveShape, EventLine};
 pub use monitor::{MonitorFile, SampleTable, insert, object};
 pub(crate) use spans::SLOTS;
 #[cfg(test)]

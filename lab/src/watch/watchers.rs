@@ -5,6 +5,7 @@ use super::error::WatchError;
 use super::events::EventFile;
 use super::follow::Followers;
 use super::gather::Gatherer;
+use super::lines::DriveShape;
 use super::monitor::{MonitorFile, MonitorSamples, SampleTable};
 use super::spans::{SpanReport, SpanSink};
 use super::wave::WaveFile;
@@ -27,6 +28,8 @@ pub struct Watch {
     pub wave: Option<PathBuf>,
     /// Every event from power-on, one JSON object per line.
     pub events: Option<PathBuf>,
+    /// What the first line of that file tells; none if nobody needs it.
+    pub shape: Option<DriveShape>,
     /// The work's commands, for ui.perfetto.dev.
     pub perfetto: Option<PathBuf>,
     /// The operation monitor's samples of the work.
@@ -113,7 +116,7 @@ impl Watchers {
         let recorder = Recorder::default();
         let wave = watch.wave.as_deref().map(WaveFile::create).transpose()?;
         let window = WorkWindow::new(watch.part);
-        let event_file = |path| EventFile::create(path, &recorder, &window);
+        let event_file = |path| EventFile::create(path, watch.shape.as_ref(), &recorder, &window);
         let events = watch.events.as_deref().map(event_file).transpose()?;
         let spans = watch.spans.then(SpanSink::default);
         let monitor_file = |of: &MonitorWatch| {
