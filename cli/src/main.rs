@@ -1,6 +1,7 @@
 //! `aster`: runs drives from the command line.
 #![forbid(unsafe_code)]
 
+mod address;
 mod again;
 mod args;
 mod bench_channel;
@@ -31,6 +32,7 @@ mod torture;
 mod trace;
 mod units;
 mod waf;
+mod watch;
 mod window;
 
 use args::{Cli, Command};
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Command::Image { command } => image::run(&command),
         Command::Trace { command } => trace::run(&command),
         Command::Serve(args) => serve::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::OpenChannel(args) => open_channel::run(&args),
         Command::BenchChannel(args) => bench_channel::run(&args),
         Command::Profiles(args) => profiles::list(&args),

@@ -1,10 +1,12 @@
 //! `aster serve`: a drive to which others attach.
 
+use crate::address::refusal;
 use crate::args::ServeArgs;
 use crate::console;
 use crate::debug_console::DebugConsole;
 use crate::interrupt::Interrupt;
 use crate::sideband::{SideBand, Wanted};
+use aster_dashboard::{About, Dashboard, Live, hub};
 use aster_device::profile::{MESSAGE_UNIT, NO_TARGET, Profile, TargetProfile};
 use aster_device::{Backlog, Device, FreshErrors, Media, Pieces};
 use aster_events::Recorder;
@@ -13,6 +15,7 @@ use aster_lab::asked::failure::Failure;
 use aster_lab::asked::files::keep_apart;
 use aster_lab::asked::profiles::{self, Named};
 use aster_lab::report::rate_text;
+use aster_lab::watch::DriveShape;
 use aster_lab::words::counted;
 use aster_run_live::{Lateness, ServeError, Server, Status};
 use aster_targets::with_ours;
@@ -20,6 +23,7 @@ use aster_units::Content;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Instant;
 
@@ -62,12 +66,21 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         let open = |link| DebugConsole::open(link, &device);
         let (debug_console, attendant) = args.debug_pty.as_deref().map(open).transpose()?.unzip();
         let mut server = Server::new(device, &args.vfio_user, args.pace.into()).map_err(failure)?;
-        if let Some(attendant) = attendant {
-            server.attend(move |device| attendant.attend(device));
+        let shown = args.dashboard.map(|address| in_browser(address, args, &name, &profile, server.device()));
+        let (dashboard, mut live) = shown.transpose()?.unzip();
+        if attendant.is_some() || live.is_some() {
+            server.attend(move |device| {
+                if let Some(attendant) = &attendant {
+                    attendant.attend(device);
+                }
+                if let Some(live) = &mut live {
+                    live.attend(device);
+                }
+            });
         }
-        Ok((server, side_band, debug_console))
+        Ok((server, side_band, debug_console, dashboard))
     };
-    let (mut server, side_band, debug_console) = start().inspect_err(|_: &Failure| {
+    let (mut server, side_band, debug_console, dashboard) = start().inspect_err(|_: &Failure| {
         // Remove a new image that was never served.
         if let Some(path) = new_image {
             let _ = std::fs::remove_file(path);
@@ -84,6 +97,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     if let Some(debug_console) = &debug_console {
         line.note(&debug_console.note());
     }
+    if let Some(dashboard) = &dashboard {
+        line.note(&format!("dashboard at {}", dashboard.url()));
+    }
     let show = |status: &Status| {
         line.show(status);
         if let Some((side_band, _)) = &side_band {
@@ -94,7 +110,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let lateness = server.lateness();
     line.end();
     // Their terminals and links end with the service.
-    drop((side_band, debug_console));
+    drop((side_band, debug_console, dashboard));
     if let Some(lateness) = lateness {
         console::note(&format!("completions were late by {}", late(&lateness)));
     }
@@ -117,6 +133,21 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         None => drop(server.cut_power()),
     }
     Ok(())
+}
+
+/// Shows the drive in a browser at `address`.
+fn in_browser(
+    address: SocketAddr,
+    args: &ServeArgs,
+    name: &str,
+    profile: &Profile,
+    device: &Device,
+) -> Result<(Dashboard, Live), Failure> {
+    let shape = DriveShape::of(profile);
+    let (source, hub) = hub(About::new(name, false, &shape));
+    let dashboard = Dashboard::open(address, args.dashboard_token.clone(), hub)
+        .map_err(|error| Failure::usage(format!("--dashboard {address}: {}", refusal(&error))))?;
+    Ok((dashboard, Live::new(device, shape, source)))
 }
 
 /// Chooses what is served: what `wanted`, or else the profile's own target, makes of the drive, or the drive

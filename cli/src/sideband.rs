@@ -1,7 +1,9 @@
 //! Where the operation monitor's samples go while a drive is served: a serial side band (C46), and
 //! Prometheus.
 
+use crate::address::refusal;
 use crate::pty::Pty;
+use aster_dashboard::TextPage;
 use aster_device::{Device, StatisticsLog};
 use aster_events::Recorder;
 use aster_lab::asked::failure::Failure;
@@ -11,13 +13,10 @@ use aster_run_live::Status;
 use aster_units::{Duration, Instant};
 use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time;
 
 /// Samples are taken with the server's status, once per second of wall-clock time: the drive's own time may
 /// pass at another rate. So the monitor's own interval never ends.
@@ -28,7 +27,7 @@ type Sink = Box<dyn FnMut(&[TableEntry], Sample<'_>)>;
 /// Listens to a drive that is served.
 pub(crate) struct SideBand {
     monitor: Rc<RefCell<OperationMonitor<Sink>>>,
-    page: Option<Arc<Mutex<String>>>,
+    page: Option<TextPage>,
     metrics: Rc<RefCell<Metrics>>,
     /// Where the monitor listens.
     recorders: [Recorder; 2],
@@ -79,10 +78,10 @@ impl SideBand {
         };
         let page = match wanted.prometheus {
             Some(address) => {
-                let (page, bound) = listen(address).map_err(|error| {
+                let page = metrics_page(address).map_err(|error| {
                     Failure::usage(format!("--prometheus {address}: {}", refusal(&error)))
                 })?;
-                notes.push(format!("Prometheus at http://{bound}/metrics"));
+                notes.push(format!("Prometheus at http://{}/metrics", page.address()));
                 Some(page)
             }
             None => None,
@@ -119,8 +118,7 @@ impl SideBand {
         self.monitor.borrow_mut().sample_now(status.simulated);
         if let Some(page) = &self.page {
             let Metrics { gauges, counters } = &*self.metrics.borrow();
-            let text = [of_status(status).as_str(), gauges, counters].concat();
-            *page.lock().unwrap_or_else(PoisonError::into_inner) = text;
+            page.put([of_status(status).as_str(), gauges, counters].concat());
         }
     }
 }
@@ -232,91 +230,17 @@ fn of_status(status: &Status) -> String {
     out
 }
 
-/// The longest request head that is read.
-const HEAD_MAX: usize = 8 << 10;
-/// How long a client may take.
-const PATIENCE: time::Duration = time::Duration::from_secs(2);
-
-/// An address and port, or a host's name and port.
-pub(crate) fn address_of(text: &str) -> Result<SocketAddr, String> {
-    let Some((host, port)) = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()) else {
-        return Err("expected an address and a port, such as 127.0.0.1:9464".to_owned());
-    };
-    let port: u16 = port.parse().map_err(|_| format!("\"{port}\" is no port: they are from 0 to 65535"))?;
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let mut found = (host, port).to_socket_addrs().ok().into_iter().flatten();
-    found
-        .next()
-        .ok_or_else(|| format!("no host \"{host}\" is known here; expected one such as 127.0.0.1:9464"))
-}
-
-fn refusal(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => "another program listens there; name another port".to_owned(),
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
-        io::ErrorKind::PermissionDenied => "you may not listen there; take a port from 1024 up".to_owned(),
-        _ => error.to_string(),
-    }
-}
-
-/// Answers requests at `address` with the page, on its own thread.
-fn listen(address: SocketAddr) -> io::Result<(Arc<Mutex<String>>, SocketAddr)> {
-    let listener = TcpListener::bind(address)?;
-    let bound = listener.local_addr()?;
-    let page = Arc::new(Mutex::new(String::new()));
-    let shared = Arc::clone(&page);
-    thread::Builder::new().name("prometheus".into()).spawn(move || {
-        for client in listener.incoming().flatten() {
-            // Errors of one client don't matter to the others.
-            let _ = answer(client, &shared);
-        }
-    })?;
-    Ok((page, bound))
-}
-
-fn answer(mut client: TcpStream, page: &Mutex<String>) -> io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
-    client.set_write_timeout(Some(PATIENCE))?;
-    let mut head = Vec::new();
-    let mut part = [0; 1024];
-    while head.len() < HEAD_MAX && !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        match client.read(&mut part)? {
-            0 => break,
-            n => head.extend_from_slice(&part[..n]),
-        }
-    }
-    let (status, kind, body) = response(&head, page);
-    let length = body.len();
-    write!(
-        client,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n\
-         {body}"
-    )?;
-    client.flush()
-}
-
-fn response(head: &[u8], page: &Mutex<String>) -> (&'static str, &'static str, String) {
-    const TEXT: &str = "text/plain; charset=utf-8";
-    let mut headers = [httparse::EMPTY_HEADER; 64];
-    let mut request = httparse::Request::new(&mut headers);
-    match request.parse(head) {
-        Ok(httparse::Status::Complete(_)) => {}
-        _ => return ("400 Bad Request", TEXT, "this is no HTTP request\n".into()),
-    }
-    match (request.method, request.path) {
-        (Some("GET"), Some("/metrics")) => {
-            let text = page.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            ("200 OK", "text/plain; version=0.0.4; charset=utf-8", text)
-        }
-        (Some("GET"), _) => ("404 Not Found", TEXT, "ask for /metrics\n".into()),
-        _ => ("405 Method Not Allowed", TEXT, "only GET is answered\n".into()),
-    }
+/// Answers whoever asks at `address` for the metrics.
+fn metrics_page(address: SocketAddr) -> io::Result<TextPage> {
+    TextPage::open(address, "/metrics", "text/plain; version=0.0.4; charset=utf-8")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use aster_events::Event;
+    use std::io::Read;
+    use std::net::TcpStream;
 
     fn still() -> Status {
         Status {
@@ -338,17 +262,6 @@ mod tests {
 
     fn sample(values: &[f64]) -> Sample<'_> {
         Sample { from: Instant::ZERO, until: Instant::from_picos(1_500_000_000_000), values }
-    }
-
-    #[test]
-    fn an_address_without_a_port_is_refused_in_words() {
-        assert_eq!(address_of("127.0.0.1:9464"), Ok("127.0.0.1:9464".parse().unwrap()));
-        assert_eq!(address_of("[::1]:80"), Ok("[::1]:80".parse().unwrap()));
-        for text in ["localhost", "", ":9464", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000", "no host:1"]
-        {
-            let error = address_of(text).unwrap_err();
-            assert!(error.contains("port") || error.contains("127.0.0.1:9464"), "{text}: {error}");
-        }
     }
 
     #[test]
@@ -385,7 +298,7 @@ mod tests {
         let page = |ms: u64| {
             let seconds = ms as f64 / 1e3;
             side.show(&Status { seconds, simulated: Instant::ZERO + Duration::from_millis(ms), ..still() });
-            side.page.as_ref().unwrap().lock().unwrap().clone()
+            ask(side.page.as_ref().unwrap(), "GET /metrics HTTP/1.1\r\n\r\n")
         };
         let told = |page: &str, line: &str| page.lines().any(|l| l == line);
         read(2, 40);
@@ -445,12 +358,9 @@ mod tests {
         assert!(kept.contains(&[true, true, false]), "all channels, and not all ways: {kept:?}");
     }
 
-    fn ask(text: &str) -> String {
-        let (page, at) = listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        *page.lock().unwrap() = "aster_waf 1\n".into();
-        let mut client = TcpStream::connect(at).unwrap();
+    fn ask(page: &TextPage, text: &str) -> String {
+        let mut client = TcpStream::connect(page.address()).unwrap();
         client.write_all(text.as_bytes()).unwrap();
-        client.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = String::new();
         client.read_to_string(&mut answer).unwrap();
         answer
@@ -458,15 +368,20 @@ mod tests {
 
     #[test]
     fn whoever_asks_for_the_metrics_gets_them_and_others_are_told() {
-        let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let page = metrics_page("127.0.0.1:0".parse().unwrap()).unwrap();
+        page.put("aster_waf 1\n".into());
+        let answer = ask(&page, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(
             answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\naster_waf 1\n"),
             "{answer}"
         );
-        assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
-        assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
-        assert!(ask("nonsense\0\r\n\r\n").starts_with("HTTP/1.1 400 "));
-        assert!(ask("").starts_with("HTTP/1.1 400 "));
+        assert!(answer.contains("content-type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{answer}");
+        assert!(ask(&page, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+        assert!(ask(&page, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+        assert!(ask(&page, "nonsense\0\r\n\r\n").starts_with("HTTP/1.1 400 "));
+        // Whoever says nothing keeps nobody else from an answer.
+        let _silent = TcpStream::connect(page.address()).unwrap();
+        assert!(ask(&page, "GET /metrics HTTP/1.0\r\n\r\n").ends_with("aster_waf 1\n"));
     }
 
     #[test]

@@ -18,8 +18,10 @@ use serde::Serialize;
 /// Steps of one of them; the shortest of more are left out.
 const STEPS_MAX: usize = 300;
 
-const UPLOT: &str = include_str!("page/uplot.iife.min.js");
-const UPLOT_STYLE: &str = include_str!("page/uplot.min.css");
+/// uPlot, which draws curves.
+pub const UPLOT: &str = include_str!("page/uplot.iife.min.js");
+/// Its style sheet.
+pub const UPLOT_STYLE: &str = include_str!("page/uplot.min.css");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 const BODY: &str = include_str!("page/page.html");

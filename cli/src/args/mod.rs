@@ -17,6 +17,7 @@ mod serve;
 mod torture;
 mod trace;
 mod waf;
+mod watch;
 
 pub(crate) use bench_channel::BenchChannelArgs;
 pub(crate) use compare::CompareArgs;
@@ -35,6 +36,7 @@ pub(crate) use serve::ServeArgs;
 pub(crate) use torture::TortureArgs;
 pub(crate) use trace::{TraceCommand, TraceInfoArgs, TraceOutArgs, TraceReadArgs, TraceScaleArgs};
 pub(crate) use waf::WafArgs;
+pub(crate) use watch::WatchArgs;
 
 use clap::{Parser, Subcommand};
 
@@ -54,6 +56,7 @@ Examples:
   aster trace info usr_0.csv                 what is in a trace: footprint, skew, sizes, rate, re-use
   aster bench-channel --luns 4               measure one channel without FTL
   aster serve pocket --vfio-user aster.sock  a drive that QEMU attaches to
+  aster watch run.events                     a run in a browser, from the file of its events
   aster torture tiny --cuts 1000             take a drive's power away a thousand times
   aster lifetime tiny --svg life.svg         write a drive to its end
   aster waf tiny --quick                     what garbage collection costs, by policy and skew
@@ -92,6 +95,12 @@ pub(crate) enum Command {
     /// One client at a time; when it has gone the next may come. Ctrl-C shuts the drive down in order.
     #[command(after_help = serve::SERVE_EXAMPLES)]
     Serve(ServeArgs),
+    /// Show a run in a browser from the file of its events: dies at work, queues, buffer, blocks, latencies
+    ///
+    /// Time can be stopped, moved and stepped through; a command of the slowest ones shows its life. A file
+    /// that is still written is followed. The page needs nothing but a browser.
+    #[command(after_help = watch::WATCH_EXAMPLES)]
+    Watch(WatchArgs),
     /// Look at, check or copy a drive's image
     #[command(after_help = image::IMAGE_EXAMPLES)]
     Image {

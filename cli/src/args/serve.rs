@@ -12,6 +12,7 @@ Examples:
   aster serve pocket --vfio-user aster.sock --pace fast --json > status.jsonl
   aster serve pocket --vfio-user aster.sock --monitor-pty uart --prometheus 127.0.0.1:9464     \
   then: cat uart
+  aster serve pocket --vfio-user aster.sock --dashboard 127.0.0.1:8080
   aster serve softssd-small --vfio-user aster.sock --debug-pty console     \
   then: screen console";
 
@@ -55,7 +56,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, group = "samples")]
     pub(crate) monitor_log: bool,
     /// Answer Prometheus at this address, such as 127.0.0.1:9464
-    #[arg(long, value_name = "ADDRESS:PORT", group = "samples", value_parser = crate::sideband::address_of)]
+    #[arg(long, value_name = "ADDRESS:PORT", group = "samples", value_parser = crate::address::address_of)]
     pub(crate) prometheus: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) monitor_modules: ModulesArgs,
@@ -63,6 +64,12 @@ pub(crate) struct ServeArgs {
     /// commands
     #[arg(long, value_name = "LINK")]
     pub(crate) debug_pty: Option<PathBuf>,
+    /// Show the drive in a browser at this address, such as 127.0.0.1:8080
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::address::address_of)]
+    pub(crate) dashboard: Option<SocketAddr>,
+    /// What whoever looks has to know; an address that is not of this machine alone has one in any case
+    #[arg(long, value_name = "TEXT", value_parser = super::watch::token, requires = "dashboard")]
+    pub(crate) dashboard_token: Option<String>,
     /// Override a key of the profile, such as ftl.buffer_entries=64, or take it away by KEY=; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

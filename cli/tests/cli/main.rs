@@ -4,6 +4,8 @@ mod again;
 mod book;
 mod channel;
 mod compare;
+mod dashboard;
+mod devtools;
 mod follow;
 mod full_disk;
 mod grouped;

@@ -1,26 +1,15 @@
 //! `aster run --report`: the page, as a browser shows it.
 
+use crate::devtools::browser;
 use crate::place::Place;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 const JOB: &str = "[fill]\nrw=write\nbs=64k\nsize=60%\n\
     [mixed]\nstonewall\nrw=randrw\nbs=4k\nsize=60%\niodepth=16\n\
     number_ios=6000\n[flush]\nstonewall\nrw=randwrite\nbs=4k\nsize=1m\nnumber_ios=20\nfsync=5\n";
-
-/// Debian's Chromium, which `make test` installs, or another that ASTER_BROWSER names.
-fn browser() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("ASTER_BROWSER") {
-        return Some(named.into());
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    std::env::split_paths(&path)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|program| program.is_file())
-}
 
 /// Has the browser open `page` of a folder without a network, and returns what it writes to standard output.
 fn shown(place: &Place, program: &Path, page: &str, options: &[&str]) -> String {
