@@ -9,6 +9,11 @@ use std::time::{Duration, Instant};
 /// How often Python is asked whether to go on, so that Ctrl-C takes no longer. The lock is taken for it.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
+/// What `progress` is told of a run's phase.
+pub(crate) fn name_of(phase: Phase) -> &'static str {
+    if phase == Phase::Before { "before" } else { "run" }
+}
+
 /// Asks Python now and then, while its lock is given up, whether there was a signal, and tells progress.
 pub(crate) struct Asking {
     last: Cell<Instant>,
@@ -22,9 +27,9 @@ impl Asking {
         &self.raised
     }
 
-    /// `false` once Python has raised an exception. `progress` is called with the name of the phase and the
-    /// share of it that is done.
-    pub(crate) fn goes_on(&self, progress: Option<&Py<PyAny>>, phase: Option<Phase>, share: f64) -> bool {
+    /// `false` once Python has raised an exception. `progress` is called with the name of the part that is
+    /// under way and the share of it that is done.
+    pub(crate) fn goes_on(&self, progress: Option<&Py<PyAny>>, part: Option<&str>, share: f64) -> bool {
         if self.raised.borrow().is_some() {
             return false;
         }
@@ -33,9 +38,8 @@ impl Asking {
         }
         let asked = Python::attach(|py| {
             py.check_signals()?;
-            if let (Some(progress), Some(phase)) = (progress, phase) {
-                let name = if phase == Phase::Before { "before" } else { "run" };
-                progress.call1(py, (name, share))?;
+            if let (Some(progress), Some(part)) = (progress, part) {
+                progress.call1(py, (part, share))?;
             }
             Ok::<_, PyErr>(())
         });

@@ -6,6 +6,7 @@ mod columns;
 mod errors;
 mod profile;
 mod replay;
+mod reproduce;
 mod run;
 mod torture;
 mod victims;
@@ -23,6 +24,8 @@ mod _aster {
     use super::errors::{AsterError, RunError, UsageError};
     #[pymodule_export]
     use super::profile::{Profile, profiles};
+    #[pymodule_export]
+    use super::reproduce::reproduce;
     #[pymodule_export]
     use super::run::{Outcome, run};
     #[pymodule_export]

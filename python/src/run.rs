@@ -1,6 +1,6 @@
 //! Runs of work on a drive.
 
-use crate::asking::Asking;
+use crate::asking::{Asking, name_of};
 use crate::columns::{self, Columns};
 use crate::errors::{UsageError, raised};
 use crate::profile::Profile;
@@ -253,7 +253,7 @@ fn carry_out(
         to_do.work,
         place,
         watchers,
-        &mut |phase, share| asking.goes_on(progress, Some(phase), share),
+        &mut |phase, share| asking.goes_on(progress, Some(name_of(phase)), share),
     );
     let Done { mut report, heard, problems, first_lost_page } = outcome.map_err(|error| match error {
         WorkError::Run(error) => Failure::on_image(image, error),

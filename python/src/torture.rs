@@ -1,6 +1,6 @@
 //! Drives that lose power at any moment, as `aster torture` has them, but in this process.
 
-use crate::asking::Asking;
+use crate::asking::{Asking, name_of};
 use crate::errors::{UsageError, json, raised};
 use crate::profile::Profile;
 use crate::run::content_named;
@@ -100,7 +100,7 @@ fn carry_out(
     let all = plan.cuts.unwrap_or(1).max(1);
     let report = torture::run(plan, &mut here, &mut |moment| {
         let share = if let Moment::Cut { cuts, .. } = moment { cuts as f64 / all as f64 } else { 1.0 };
-        if asking.goes_on(progress, Some(Phase::Work), share) {
+        if asking.goes_on(progress, Some(name_of(Phase::Work)), share) {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())

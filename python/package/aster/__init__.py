@@ -18,6 +18,7 @@ from ._compare import Comparison, compare
 from ._fit import fit
 from ._fitted import Fit, Met
 from ._profile import Listed, Profile, profile, profiles
+from ._reproduce import Reproduction, reproduce
 from ._requests import Request
 from ._run import Explanation, Explanations, Latency, Run
 from ._space import Range
@@ -38,6 +39,7 @@ __all__ = [
     "Monitor",
     "Profile",
     "Range",
+    "Reproduction",
     "Request",
     "Run",
     "RunError",
@@ -49,6 +51,7 @@ __all__ = [
     "fit",
     "profile",
     "profiles",
+    "reproduce",
     "sweep",
     "torture",
 ]

@@ -89,17 +89,18 @@ PHASES = {"before": "precondition", "run": "run"}
 
 @contextmanager
 def bar() -> Iterator[Callable[[str, float], object]]:
-    """A bar for each phase, in a terminal or a notebook."""
+    """A bar for the phase that is under way, in a terminal or a notebook."""
     tqdm = needed("tqdm.auto", "progress=True").tqdm
     with tqdm(total=100.0, unit="%", bar_format="{desc}{percentage:3.0f}%|{bar}| {elapsed}") as bar:
 
         def tell(phase: str, share: float) -> None:
-            bar.set_description(PHASES[phase], refresh=False)
+            bar.set_description(PHASES.get(phase, phase), refresh=False)
             bar.n = 100.0 * share
             bar.refresh()
 
         yield tell
-        tell("run", 1.0)
+        bar.n = 100.0
+        bar.refresh()
 
 
 def carry_out(
