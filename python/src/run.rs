@@ -14,7 +14,7 @@ use aster_lab::asked::{monitor, traces};
 use aster_lab::explain::{Explanation, Which};
 use aster_lab::own::{self, Outcome as Done, Place, Setup, WorkError};
 use aster_lab::traces::TraceFile;
-use aster_lab::watch::{CommandTable, SampleTable, SampleWatch, Watch, Watchers};
+use aster_lab::watch::{CommandTable, DriveShape, SampleTable, SampleWatch, Watch, Watchers};
 use aster_units::Content;
 use pyo3::prelude::*;
 use std::fs::File;
@@ -194,6 +194,7 @@ impl Asked {
             explain,
             spans: self.spans,
             events: self.events.clone(),
+            shape: Some(DriveShape::of(&setup.profile)),
             perfetto: self.perfetto.clone(),
             wave: self.wave.clone(),
             ..Watch::default()
