@@ -9,8 +9,8 @@ A profile makes a drive, and a drive runs work in deterministic virtual time::
     print(run)
     run.report["total"]["all"]["iops"]
 
-The same profile, work and seed give the same figures on every machine. ``docs/python.md`` of Aster's source
-is the first hour.
+The same profile, work and seed give the same figures on every machine. ``docs/first-hour.md`` of
+Aster's source is where to begin, ``docs/python.md`` has the rest.
 """
 
 from ._aster import AsterError, Block, RunError, UsageError, __version__
