@@ -104,12 +104,13 @@ fn steps(block: &Block) -> Vec<Step> {
     steps
 }
 
-/// Is `line` what the book says, where `…` is anything?
+/// Is `line` what the book says, where `…`, with the spaces before it, is anything? A column that is aligned
+/// to the right begins further left when its number has more digits.
 fn is_like(said: &str, line: &str) -> bool {
-    let mut parts = said.trim_end().split('…');
-    let Some(mut rest) = line.trim_end().strip_prefix(parts.next().unwrap()) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, between)) = parts.split_last() else { return rest.is_empty() };
+    let (said, line) = (said.trim_end(), line.trim_end());
+    let Some((between, last)) = said.rsplit_once('…') else { return said == line };
+    let mut between = between.split('…').map(str::trim_end);
+    let Some(mut rest) = line.strip_prefix(between.next().unwrap()) else { return false };
     for part in between {
         let Some(at) = rest.find(part) else { return false };
         rest = &rest[at + part.len()..];
@@ -210,6 +211,7 @@ fn output_is_compared_line_by_line() {
     let said = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(first_difference(&said("a\n…\nd … f"), "a\nb\nc\nd e f\n"), None);
     assert_eq!(first_difference(&said("a\n…"), "a\nb\n"), None);
+    assert_eq!(first_difference(&said("s      … x"), "s  13.97 x"), None);
     for (text, printed) in [("a", "a\nb"), ("a\n…\nc", "a\nb"), ("a …c", "a bd"), ("a", "b"), ("a\nb", "a")]
     {
         assert!(first_difference(&said(text), printed).is_some(), "{text:?} {printed:?}");
