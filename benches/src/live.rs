@@ -8,16 +8,20 @@
 //! time, and is lower on a machine with fewer free cores.
 
 use crate::clock::cpu_seconds;
+use aster_dashboard::{About, Dashboard, Live, hub};
 use aster_device::plug::{
     Completion, DriveState, Function, HostStatus, MediaFacts, MediaState, PieceError, Translation,
     TranslationNeeds, TranslationPorts, TranslationStats, TranslationView,
 };
 use aster_device::{Pieces, Profile};
+use aster_lab::watch::DriveShape;
 use aster_run_live::Pace;
 use aster_tests::live::{Here, Host, Memory, Queue, Ring, Running, transfer};
 use aster_tests::profile;
 use aster_units::{Lpn, Ppa, Rng};
 use std::cell::Cell;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -222,4 +226,72 @@ pub fn measure() {
         );
     }
     measure_memory();
+}
+
+/// Rounds with and without somebody who looks, in turns.
+const ROUNDS: usize = 7;
+
+/// Requests per second of the drive's and the client's thread, while a browser looks at the drive or none.
+fn looked_at(looked: bool) -> f64 {
+    let profile = ideal(WHOLE);
+    let mut drive = Here::start(Pieces::default(), &profile, Pace::Fast);
+    let mut host = drive.meet(Polled::connect);
+    drive.serve(|| host.turn(true, BLOCKS));
+    let shape = DriveShape::of(&profile);
+    let (source, hub) = hub(About::new("ideal", false, &shape));
+    let address = "127.0.0.1:0".parse().expect("a constant");
+    let dashboard = Dashboard::open(address, None, hub).unwrap_or_else(|error| panic!("{error}"));
+    let mut live = Live::new(drive.device(), shape, source);
+    drive.attend(move |device| live.attend(device));
+    let viewer = looked.then(|| look(&dashboard));
+    let began = cpu_seconds();
+    drive.serve(|| host.turn(false, BLOCKS + READS));
+    let rate = READS as f64 / (cpu_seconds() - began);
+    if let Some(viewer) = viewer {
+        drop(dashboard);
+        let bytes = viewer.join().expect("it only reads");
+        assert!(bytes > 1000, "a frame has been seen");
+    }
+    rate
+}
+
+/// A browser that takes whatever it gets until the server ends. Returns how many bytes that were.
+fn look(dashboard: &Dashboard) -> std::thread::JoinHandle<usize> {
+    let url = dashboard.url();
+    let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let mut stream = TcpStream::connect(&address).unwrap_or_else(|error| panic!("{error}"));
+    let head = format!(
+        "GET /live HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    // The drive begins with somebody who looks.
+    let mut first = [0; 64];
+    stream.read_exact(&mut first).unwrap_or_else(|error| panic!("{error}"));
+    std::thread::spawn(move || {
+        let (mut bytes, mut part) = (0, [0; 1 << 16]);
+        while let Ok(read @ 1..) = stream.read(&mut part) {
+            bytes += read;
+        }
+        bytes
+    })
+}
+
+/// Prints what a browser that looks costs the drive's thread.
+pub fn measure_dashboard() {
+    println!("dashboard: the whole drive as above, with a browser that looks and without");
+    let mut rates = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        for (looked, rates) in [false, true].into_iter().zip(&mut rates) {
+            rates.push(looked_at(looked));
+        }
+    }
+    for rates in &mut rates {
+        rates.sort_by(f64::total_cmp);
+    }
+    let [alone, looked] = rates.map(|rates| rates[ROUNDS / 2]);
+    println!(
+        "  nobody looks  {alone:>9.0} requests/CPU s, client and server on one core, the median of {ROUNDS}"
+    );
+    println!("  a browser     {looked:>9.0}, {:.3} of that", looked / alone);
 }

@@ -34,6 +34,9 @@ fn main() -> ExitCode {
     if run("live") {
         live::measure();
     }
+    if run("dashboard") {
+        live::measure_dashboard();
+    }
     if run("board") {
         drive::measure_boards();
     }

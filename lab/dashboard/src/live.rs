@@ -23,7 +23,7 @@ use std::time::{self, Instant as Wall};
 /// Between two frames.
 const PERIOD: time::Duration = time::Duration::from_millis(50);
 /// Events that are heard in a period.
-const EVENTS_MAX: u64 = 8_000;
+const EVENTS_MAX: u64 = 2_000;
 /// Command slots that are followed: those that a profile may have, and those for admin commands.
 const SLOTS: u16 = 8192;
 /// Slow commands of each harvest whose lives are kept.

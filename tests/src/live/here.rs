@@ -41,6 +41,10 @@ impl Here {
     pub fn device(&self) -> &Device {
         self.server.device()
     }
+    /// Shows the drive to `attendant` between turns.
+    pub fn attend(&mut self, attendant: impl FnMut(&Device) + 'static) {
+        self.server.attend(attendant);
+    }
     /// The messages for people.
     pub fn notices(&self) -> &[String] {
         &self.notices
