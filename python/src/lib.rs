@@ -3,6 +3,7 @@
 
 mod asking;
 mod columns;
+mod compare;
 mod errors;
 mod profile;
 mod replay;
@@ -20,6 +21,8 @@ mod _aster {
 
     #[pymodule_export]
     use super::columns::Columns;
+    #[pymodule_export]
+    use super::compare::{beyond_chance, sampled};
     #[pymodule_export]
     use super::errors::{AsterError, RunError, UsageError};
     #[pymodule_export]

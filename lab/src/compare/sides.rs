@@ -260,10 +260,10 @@ fn rows(groups: &[Group]) -> Vec<FigureRow> {
     let parts: Vec<&str> = order.iter().map(|(part, _)| *part).collect();
     order.sort_by_key(|(part, _)| parts.iter().position(|other| other == part));
     let row = |key: (&str, &str)| {
-        let values: Vec<Option<Sampled>> = samples[&key].iter().map(|values| sampled(values)).collect();
+        let values: Vec<Option<Sampled>> = samples[&key].iter().map(|values| Sampled::of(values)).collect();
         let differences = values.iter().enumerate().map(|(at, value)| {
             let (first, other) = (values[0].as_ref()?, value.as_ref()?);
-            (at > 0).then(|| difference(first, other))
+            (at > 0).then(|| other.difference_from(first))
         });
         let differences = differences.collect();
         FigureRow { group: key.0.to_owned(), figure: key.1.to_owned(), values, differences }
@@ -271,33 +271,38 @@ fn rows(groups: &[Group]) -> Vec<FigureRow> {
     order.into_iter().map(row).collect()
 }
 
-fn sampled(values: &[f64]) -> Option<Sampled> {
-    let runs = values.len();
-    if runs == 0 {
-        return None;
+impl Sampled {
+    /// Of a run's figure, or of several runs'; `None` of none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let runs = values.len();
+        if runs == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / runs as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let variance = if runs > 1 { squares / (runs - 1) as f64 } else { 0.0 };
+        let half_width_95 =
+            (runs > 1).then(|| student_975((runs - 1) as f64) * (variance / runs as f64).sqrt());
+        Some(Sampled { mean, runs, half_width_95, variance })
     }
-    let mean = values.iter().sum::<f64>() / runs as f64;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let variance = if runs > 1 { squares / (runs - 1) as f64 } else { 0.0 };
-    let half_width_95 = (runs > 1).then(|| student_975((runs - 1) as f64) * (variance / runs as f64).sqrt());
-    Some(Sampled { mean, runs, half_width_95, variance })
-}
 
-fn difference(first: &Sampled, other: &Sampled) -> Difference {
-    let difference = other.mean - first.mean;
-    let ratio = (first.mean != 0.0).then(|| other.mean / first.mean);
-    let [a, b] = [first, other].map(|of| of.variance / of.runs as f64);
-    let half_width_95 = (first.runs > 1 && other.runs > 1).then(|| {
-        let [da, db] = [first, other].map(|of| (of.runs - 1) as f64);
-        // Welch and Satterthwaite's degrees of freedom.
-        let freedom = match a + b > 0.0 {
-            true => (a + b).powi(2) / (a.powi(2) / da + b.powi(2) / db),
-            false => da + db,
-        };
-        student_975(freedom) * (a + b).sqrt()
-    });
-    let beyond_chance = half_width_95.map(|half| difference.abs() > half);
-    Difference { difference, ratio, half_width_95, beyond_chance }
+    /// How it differs from `first`.
+    pub fn difference_from(&self, first: &Sampled) -> Difference {
+        let difference = self.mean - first.mean;
+        let ratio = (first.mean != 0.0).then(|| self.mean / first.mean);
+        let [a, b] = [first, self].map(|of| of.variance / of.runs as f64);
+        let half_width_95 = (first.runs > 1 && self.runs > 1).then(|| {
+            let [da, db] = [first, self].map(|of| (of.runs - 1) as f64);
+            // Welch and Satterthwaite's degrees of freedom.
+            let freedom = match a + b > 0.0 {
+                true => (a + b).powi(2) / (a.powi(2) / da + b.powi(2) / db),
+                false => da + db,
+            };
+            student_975(freedom) * (a + b).sqrt()
+        });
+        let beyond_chance = half_width_95.map(|half| difference.abs() > half);
+        Difference { difference, ratio, half_width_95, beyond_chance }
+    }
 }
 
 /// The 97.5th percentile of Student's t by degrees of freedom, from 1 on.

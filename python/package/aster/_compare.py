@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ._aster import UsageError
+from ._aster import UsageError, beyond_chance, sampled
 from ._points import flat
 from ._run import Run
 from ._sweep import Sweep
@@ -30,39 +29,24 @@ FIGURES = (
 )
 """What is compared unless told otherwise."""
 
-T_95 = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
-"""Student's t for 95 %, two-sided, by degrees of freedom from 1 on."""
-
-
-def _t(freedom: float) -> float:
-    """Student's t for so many degrees of freedom, rounded down: at least the true one."""
-    return T_95[min(max(int(freedom), 1), len(T_95)) - 1]
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A figure over seeds."""
 
+    values: tuple[float, ...]
+    """The figure of each seed."""
     mean: float
-    deviation: float
-    """Standard deviation of one seed's figure; 0 for a single one."""
-    seeds: int
+    half_width: float | None
+    """Half of the 95 % confidence interval of the mean; ``None`` for a single seed."""
 
     @staticmethod
     def of(values: Sequence[float]) -> Measured:
-        mean = math.fsum(values) / len(values)
-        squares = math.fsum((value - mean) ** 2 for value in values)
-        return Measured(mean, math.sqrt(squares / (len(values) - 1)) if len(values) > 1 else 0.0, len(values))
+        return Measured(tuple(values), *sampled(list(values)))
 
     @property
-    def half_width(self) -> float | None:
-        """Half of the 95 % confidence interval of the mean; ``None`` for a single seed."""
-        if self.seeds < 2:
-            return None
-        return _t(self.seeds - 1) * self.deviation / math.sqrt(self.seeds)
+    def seeds(self) -> int:
+        return len(self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +65,7 @@ class Difference:
     def is_certain(self, other: int = 1) -> bool | None:
         """Whether the two differ with 95 % confidence (Welch's t-test over seeds); ``None`` with a single
         seed of either."""
-        one, two = self.of[0], self.of[other]
-        if one.seeds < 2 or two.seeds < 2:
-            return None
-        parts = [each.deviation**2 / each.seeds for each in (one, two)]
-        spread = sum(parts)
-        if spread == 0:
-            return one.mean != two.mean
-        freedom = spread**2 / sum(
-            part**2 / (each.seeds - 1) for part, each in zip(parts, (one, two), strict=True)
-        )
-        return abs(one.mean - two.mean) > _t(freedom) * math.sqrt(spread)
+        return beyond_chance(list(self.of[0].values), list(self.of[other].values))
 
 
 class Comparison(list[Difference]):
