@@ -45,6 +45,7 @@ mod tests {
         assert_eq!((programmed.page(), programmed.spend()), (Ppa(7), Ppa(7)));
     }
 
+    #[cfg(debug_assertions)]
     #[test]
     #[should_panic(expected = "nobody was told")]
     fn a_page_that_is_not_told_is_a_defect() {
