@@ -19,6 +19,16 @@ pub(crate) fn run(args: &WafArgs) -> Result<(), Failure> {
     if !args.over_provisioning.is_empty() {
         plan.over_provisioning.clone_from(&args.over_provisioning);
     }
+    if !args.streams.is_empty() {
+        plan.streams.clone_from(&args.streams);
+    }
+    if let Some(unknown) = args.victims.iter().find(|name| !plan.victims.contains(&name.as_str())) {
+        let known = plan.victims.join(", ");
+        return Err(Failure::Usage(format!("--victims: {unknown} is not one of {known}")));
+    }
+    if !args.victims.is_empty() {
+        plan.victims.retain(|name| args.victims.iter().any(|asked| asked == name));
+    }
     let plan = if args.quick { plan.quick() } else { plan };
     // A profile that makes no drive is a mistake of the command line, not a failure of a drive.
     plan.check()?;

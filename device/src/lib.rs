@@ -35,6 +35,7 @@ mod wiring;
 
 pub use aster_board::EmmcCells;
 pub use aster_ecc::EccStats;
+pub use aster_ftl::STREAMS_MAX;
 pub use aster_nand::{BadBlock, DamagedPage};
 pub use aster_parties::DamagedRecord;
 pub use aster_parties::{
@@ -60,7 +61,7 @@ pub use pieces::{MakeArbiter, Pieces};
 pub use profile::{Profile, ProfileError};
 pub use registry::{
     CHOICES, Decisions, MakeCommandSet, MakeFrontEnd, MakeMapping, MakeNvme, MakePlacement, MakePlain,
-    MakeScheduler, MakeTarget, MakeTranslation, MakeVictimPolicy, Registry, WINDOW_PERCENT,
+    MakeScheduler, MakeStreamPolicy, MakeTarget, MakeTranslation, MakeVictimPolicy, Registry, WINDOW_PERCENT,
 };
 pub use stackful::{StackStats, Stacks};
 pub use thermal::ThermalStats;
@@ -90,13 +91,14 @@ pub mod plug {
     pub use aster_parties::{
         AdminAnswer, Arbiter, BARS, BarRead, BarSpec, Below, BlockFacts, Boot, BringUpGate, ClosedBlocks,
         CommandSet, CommandSplice, CoreBuses, DamagedRecord, Decoded, DoorbellBuffer, DriveFunction,
-        DriveState, FlashCounts, FlashScheduler, FlashTask, FrontEnd, FrontEndFacts, FrontEndNeeds,
-        FrontEndPiece, FrontEndPorts, FunctionSpec, History, HostTrouble, Interrupts, Issued, ListAt,
-        LunPlace, MediaFacts, MediaHealth, MediaState, Namespace, NvmeView, NvramSlice, Operations,
-        PLACEMENT_ROUNDS_MAX, POSTED_WRITES, PciIds, PieceError, Placement, PreferredWrites, Promises,
-        QueueDoorbell, ReadTag, Running, SchedulerNeeds, SchedulerPorts, SchedulerView, SetEvent, Source,
-        TargetMemory, TargetNeeds, TargetPiece, TargetPorts, TargetView, TaskScheduler, Tasks, Translation,
-        TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy, status_of,
+        DriveState, EmptiedBlock, FlashCounts, FlashScheduler, FlashTask, FrontEnd, FrontEndFacts,
+        FrontEndNeeds, FrontEndPiece, FrontEndPorts, FunctionSpec, History, HostTrouble, HostWrite,
+        Interrupts, Issued, ListAt, LunPlace, MediaFacts, MediaHealth, MediaState, Namespace, NvmeView,
+        NvramSlice, Operations, PLACEMENT_ROUNDS_MAX, POSTED_WRITES, PciIds, PieceError, Placement,
+        PreferredWrites, Promises, QueueDoorbell, ReadTag, Running, SchedulerNeeds, SchedulerPorts,
+        SchedulerView, SetEvent, Source, StreamPolicy, TargetMemory, TargetNeeds, TargetPiece, TargetPorts,
+        TargetView, TaskScheduler, Tasks, Translation, TranslationNeeds, TranslationPorts, TranslationStats,
+        TranslationView, VictimPolicy, status_of,
     };
     pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;

@@ -6,14 +6,14 @@ use crate::media::EMMC_BYTES;
 use crate::nvram::FRONT_END_AT;
 use crate::profile::Profile;
 use crate::registry::{
-    Decisions, MakeCommandSet, MakeFrontEnd, MakeMapping, MakeNvme, MakePlacement, MakeScheduler, MakeTarget,
-    MakeTranslation, MakeVictimPolicy, Registry,
+    Decisions, MakeCommandSet, MakeFrontEnd, MakeMapping, MakeNvme, MakePlacement, MakeScheduler,
+    MakeStreamPolicy, MakeTarget, MakeTranslation, MakeVictimPolicy, Registry,
 };
 use aster_flash::Controller;
 use aster_ftl::{Mapping, MappingPorts};
 use aster_parties::{
     Arbiter, CommandSet, FlashScheduler, FrontEndFacts, FrontEndPiece, MediaFacts, Operations, Placement,
-    PreferredWrites, TargetPiece, TaskScheduler, Translation, VictimPolicy,
+    PreferredWrites, StreamPolicy, TargetPiece, TaskScheduler, Translation, VictimPolicy,
 };
 use aster_units::{ChannelId, Content};
 use std::rc::Rc;
@@ -36,6 +36,9 @@ pub struct Pieces {
     /// The victim policies that `ftl.victims` chooses from. Unused on a bench and by a reader's own
     /// translation.
     pub victims: Registry<MakeVictimPolicy>,
+    /// The stream policies that `ftl.stream_policy` chooses from. Unused on a bench and by a reader's own
+    /// translation.
+    pub streams: Registry<MakeStreamPolicy>,
     /// The placements that `ftl.placement` chooses from. Unused on a bench and by a reader's own
     /// translation.
     pub placements: Registry<MakePlacement>,
@@ -175,6 +178,16 @@ impl Pieces {
         self
     }
 
+    /// Adds a stream policy that profiles choose by `ftl.stream_policy`.
+    pub fn streams(
+        mut self,
+        name: &str,
+        make: impl Fn(&Profile) -> Result<Box<dyn StreamPolicy>, BuildError> + 'static,
+    ) -> Self {
+        self.streams.add(name, Box::new(make));
+        self
+    }
+
     /// Adds a placement that profiles choose by `ftl.placement`.
     pub fn placement(
         mut self,
@@ -203,12 +216,13 @@ impl Pieces {
         self
     }
 
-    /// Makes the victim policy, the placement and the mapping of a profile's drive.
+    /// Makes the policies, the placement and the mapping of a profile's drive.
     pub(crate) fn make_decisions(&self, profile: &Profile) -> Result<Decisions, BuildError> {
         let victims = self.victims.find(&profile.ftl.victims)?(profile)?;
+        let streams = self.streams.find(&profile.ftl.stream_policy)?(profile)?;
         let placement = self.placements.find(profile.ftl.placement())?(profile)?;
         let mapping = self.mappings.find(profile.ftl.mapping.name())?(profile)?;
-        Ok(Decisions { victims, placement, mapping })
+        Ok(Decisions { victims, streams, placement, mapping })
     }
 
     /// Adds a command set that profiles choose by `host.command_set`.
@@ -256,6 +270,7 @@ impl Pieces {
             || self.arbiter.is_some()
             || self.translations.is_own(&profile.ftl.kind)
             || self.victims.is_own(&profile.ftl.victims)
+            || self.streams.is_own(&profile.ftl.stream_policy)
             || self.placements.is_own(profile.ftl.placement())
             || self.mappings.is_own(profile.ftl.mapping.name())
             || self.schedulers.is_own(&profile.scheduler.policy)

@@ -2,18 +2,19 @@
 
 use crate::configure::{self, BuildError, value};
 use crate::profile::{
-    AssignerName, D_CHOICES, FIL, MESSAGE_UNIT, NVME_SOFTWARE, OPEN_CHANNEL_12, OPEN_CHANNEL_20,
-    PAGE_MAPPING, Profile, VECTORS, WINDOWED_GREEDY, not_one_of,
+    AssignerName, D_CHOICES, FIL, MESSAGE_UNIT, NVME_SOFTWARE, ONE_STREAM, OPEN_CHANNEL_12, OPEN_CHANNEL_20,
+    PAGE_MAPPING, Profile, UPDATE_DISTANCE, VECTORS, WINDOWED_GREEDY, not_one_of,
 };
 use aster_flash::Controller;
 use aster_ftl::{
-    Assigner, CostBenefit, DChoices, Fifo, Greedy, PLANE_ORDERS, PageMapping, PlaneOrder, WindowedGreedy,
+    Assigner, CostBenefit, DChoices, Fifo, Greedy, OneStream, PLANE_ORDERS, PageMapping, PlaneOrder,
+    UpdateDistance, WindowedGreedy,
 };
 use aster_hostif::message::{ArrayShape, MessageUnitPiece};
 use aster_hostif::{HostIfConfig, Nvm, Nvme, OpenChannel12, OpenChannel20, SoftwareNvme};
 use aster_parties::{
-    CommandSet, FlashScheduler, FrontEndFacts, FrontEndPiece, MediaFacts, PieceError, Placement, TargetPiece,
-    Translation, VictimPolicy,
+    CommandSet, FlashScheduler, FrontEndFacts, FrontEndPiece, MediaFacts, PieceError, Placement,
+    StreamPolicy, TargetPiece, Translation, VictimPolicy,
 };
 use aster_sched::cosmos::Cosmos;
 use aster_sched::fil::FlashInterface;
@@ -28,6 +29,9 @@ pub type MakeTranslation =
 /// Makes a victim policy from a profile.
 pub type MakeVictimPolicy = Box<dyn Fn(&Profile) -> Result<Box<dyn VictimPolicy>, BuildError>>;
 
+/// Makes a stream policy from a profile.
+pub type MakeStreamPolicy = Box<dyn Fn(&Profile) -> Result<Box<dyn StreamPolicy>, BuildError>>;
+
 /// Blocks that `d-choices` draws by default. With more, hardly less is copied.
 pub const CHOICES: u32 = 10;
 /// Percentage of blocks that `windowed-greedy` considers by default.
@@ -40,6 +44,8 @@ pub type MakePlacement = Box<dyn Fn(&Profile) -> Result<Box<dyn Placement>, Buil
 pub struct Decisions {
     /// Chooses the block that garbage collection empties next.
     pub victims: Box<dyn VictimPolicy>,
+    /// Chooses the stream of each page that the host writes.
+    pub streams: Box<dyn StreamPolicy>,
     /// Chooses the LUN of each logical page.
     pub placement: Box<dyn Placement>,
     /// Keeps the map of page mapping: what `ftl.mapping` names.
@@ -58,7 +64,7 @@ impl Decisions {
     /// # Errors
     /// When the placement doesn't suit the array.
     pub fn taken_by(self, ours: PageMapping) -> Result<PageMapping, PieceError> {
-        (self.mapping)(ours).deciding(self.victims, &*self.placement)
+        (self.mapping)(ours).deciding(self.victims, self.streams, &*self.placement)
     }
 }
 
@@ -231,6 +237,14 @@ impl Default for Registry<MakeVictimPolicy> {
             (WINDOWED_GREEDY, windowed_greedy),
         ];
         Registry::of("ftl.victims", ours)
+    }
+}
+
+impl Default for Registry<MakeStreamPolicy> {
+    fn default() -> Self {
+        let one: MakeStreamPolicy = Box::new(|_| Ok(Box::new(OneStream)));
+        let update_distance: MakeStreamPolicy = Box::new(|_| Ok(Box::new(UpdateDistance::default())));
+        Registry::of("ftl.stream_policy", [(ONE_STREAM, one), (UPDATE_DISTANCE, update_distance)])
     }
 }
 

@@ -17,6 +17,13 @@ pub(crate) struct WafArgs {
     /// Values of ftl.over_provisioning_percent, a panel each [default: the profile's]
     #[arg(long, value_name = "PERCENT", value_delimiter = ',')]
     pub(crate) over_provisioning: Vec<f64>,
+    /// Victim policies to measure [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) victims: Vec<String>,
+    /// Values of ftl.streams, a line each; more than one go by update distance unless the profile has another
+    /// policy [default: the profile's]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) streams: Vec<u8>,
     /// Decides where is written
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,

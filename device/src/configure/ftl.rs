@@ -78,6 +78,7 @@ fn with_map(profile: &Profile, facts: &MediaFacts, map: MapKind) -> FtlConfig {
             free_blocks: f.gc_free_blocks,
             depth: f.gc_depth,
         },
+        streams: f.streams,
         lines: LineConfig { pages: facts.lost_together, whole: facts.whole_lines },
         checkpoint_pages: f.checkpoint_pages,
         care: CareConfig {

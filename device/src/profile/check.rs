@@ -6,11 +6,12 @@ use super::ftl::{MappingName, TableBlocksName};
 use super::package::CommandName;
 use super::package::{coupling, numbers};
 use super::schema::{
-    AssignerName, COSMOS, ContentKind, ControllerName, D_CHOICES, DataModeName, FIL, OPEN_CHANNEL_12,
-    OPEN_CHANNEL_20, Profile, READS_FIRST, VECTORS, WINDOWED_GREEDY,
+    AssignerName, COSMOS, ContentKind, ControllerName, D_CHOICES, DataModeName, FIL, ONE_STREAM,
+    OPEN_CHANNEL_12, OPEN_CHANNEL_20, Profile, READS_FIRST, UPDATE_DISTANCE, VECTORS, WINDOWED_GREEDY,
 };
 use super::target::TARGETS;
 use super::words::unit_of;
+use aster_ftl::STREAMS_MAX;
 use aster_units::{CellMode, Geometry, GeometryError};
 
 /// A key and what is wrong with its value.
@@ -353,6 +354,25 @@ impl Profile {
                 );
                 return Err((key, reason));
             }
+        }
+        range("ftl.streams", f64::from(self.ftl.streams), 1.0, f64::from(STREAMS_MAX))?;
+        match (self.ftl.streams, self.ftl.stream_policy == ONE_STREAM) {
+            (2.., true) => {
+                let reason = format!(
+                    "must be a policy that chooses among ftl.streams = {}, such as \"{UPDATE_DISTANCE}\": \
+                     with \"{ONE_STREAM}\" only the first would be written",
+                    self.ftl.streams
+                );
+                return Err(("ftl.stream_policy", reason));
+            }
+            (1, false) => {
+                let reason = format!(
+                    "must be 2 or more with ftl.stream_policy = \"{}\", which chooses among them",
+                    self.ftl.stream_policy
+                );
+                return Err(("ftl.streams", reason));
+            }
+            _ => {}
         }
         if let Some(bytes) = self.ftl.map_cache_bytes {
             range("ftl.map_cache_bytes", bytes as f64, 1024.0, (1u64 << 40) as f64)?;

@@ -326,6 +326,10 @@ pub const OPEN_CHANNEL_20: &str = "open-channel-2.0";
 pub const MESSAGE_UNIT: &str = "message-unit";
 /// The translation without a map, `ftl.kind`.
 pub const VECTORS: &str = "vectors";
+/// The stream policy of a single stream.
+pub const ONE_STREAM: &str = "one";
+/// The stream policy that goes by how long ago a page was written last.
+pub const UPDATE_DISTANCE: &str = "update-distance";
 /// The victim policy that draws blocks at random, of which it chooses one.
 pub const D_CHOICES: &str = "d-choices";
 /// The victim policy that looks at the oldest blocks alone.
@@ -442,6 +446,14 @@ pub struct FtlProfile {
     /// The blocks of a LUN that `"windowed-greedy"` looks at, the oldest ones; 50 when absent.
     #[serde(default)]
     pub victim_window_percent: Option<u32>,
+    /// Streams of what the host writes: each fills blocks of its own, so that pages which become stale
+    /// together lie together. `stream_policy` chooses the stream of a page.
+    #[serde(default = "default_streams")]
+    pub streams: u8,
+    /// Which stream a page that the host writes belongs to: `"one"` for all; `"update-distance"`, by how much
+    /// the host has written since it wrote the page last; or a policy of a reader's own.
+    #[serde(default = "default_stream_policy")]
+    pub stream_policy: String,
     /// Garbage collection begins when a LUN has this many free blocks or fewer.
     #[serde(default = "default_gc")]
     pub gc_free_blocks: u32,
@@ -504,6 +516,12 @@ impl FtlProfile {
     }
 }
 
+fn default_streams() -> u8 {
+    1
+}
+fn default_stream_policy() -> String {
+    ONE_STREAM.to_owned()
+}
 fn default_victims() -> String {
     "greedy".to_owned()
 }

@@ -29,6 +29,8 @@ const OF_PAGE_MAPPING: &[&str] = &[
     "ftl.assigner",
     "ftl.placement",
     "ftl.first_access",
+    "ftl.streams",
+    "ftl.stream_policy",
     "ftl.gc_free_blocks",
     "ftl.collection",
     "ftl.gc_depth",

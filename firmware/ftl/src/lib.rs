@@ -54,6 +54,7 @@ mod terms;
 pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, Refresh, TranslationStats as Stats};
 pub use blocks::assigner::{Assigner, RANDOM_ROUNDS};
 pub use blocks::plane_order::{PLANE_ORDERS, PlaneOrder};
+pub use blocks::streams::{OneStream, UpdateDistance};
 pub use blocks::victims::{CostBenefit, DChoices, Fifo, Greedy, WindowedGreedy};
 pub use checkpoint::error::BootError;
 pub use mapping::demand::DemandMap;
@@ -67,7 +68,7 @@ pub use terms::areas::Areas;
 pub use terms::buffers::BufferLayout;
 pub use terms::config::{
     Capacity, CareConfig, Collection, FirstAccess, FtlConfig, FtlCosts, GC_DEPTH_MAX, GcConfig, HostConfig,
-    LineConfig, NVRAM_BYTES, WearLevelling, oob_bytes,
+    LineConfig, NVRAM_BYTES, STREAMS_MAX, WearLevelling, oob_bytes,
 };
 pub use terms::config_error::ConfigError;
 pub use terms::map_cache::{MapCache, MapKind};

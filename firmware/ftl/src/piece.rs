@@ -16,8 +16,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use aster_events::Function;
 use aster_parties::{
-    DamagedRecord, DriveState, MediaState, NvramSlice, PieceError, Placement, PreferredWrites, Translation,
-    TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy,
+    DamagedRecord, DriveState, MediaState, NvramSlice, PieceError, Placement, PreferredWrites, StreamPolicy,
+    Translation, TranslationNeeds, TranslationPorts, TranslationStats, TranslationView, VictimPolicy,
 };
 use aster_units::{Lpn, LunIndex, Ppa};
 
@@ -50,16 +50,17 @@ impl PageMapping {
         let start: StartWith = Box::new(|setup, ports| Ok(Rc::new(start_with(setup, ports, make)?)));
         PageMapping { start: Some(start), ..self }
     }
-    /// As [`PageMapping::new`], with another victim policy and placement.
+    /// As [`PageMapping::new`], with other policies and another placement.
     ///
     /// # Errors
     /// If the placement crowds pages on some LUNs, or names a LUN that doesn't exist.
     pub fn deciding(
         self,
         victims: Box<dyn VictimPolicy>,
+        streams: Box<dyn StreamPolicy>,
         placement: &dyn Placement,
     ) -> Result<Self, PieceError> {
-        let setup = Setup::new(self.setup.config, victims, placement)?;
+        let setup = Setup::new(self.setup.config, victims, placement)?.with_streams(streams);
         Ok(PageMapping { setup, ..self })
     }
 }

@@ -1,13 +1,14 @@
 //! What an FTL is started with: its configuration, and the policies that make its decisions.
 
 use crate::blocks::assigner::Assigner;
+use crate::blocks::streams::OneStream;
 use crate::blocks::victims::Greedy;
 use crate::terms::config::FtlConfig;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::vec;
-use aster_parties::{PLACEMENT_ROUNDS_MAX, PieceError, Placement, VictimPolicy};
+use aster_parties::{PLACEMENT_ROUNDS_MAX, PieceError, Placement, StreamPolicy, VictimPolicy};
 use aster_ports::emmc::EmmcPort;
 use aster_units::{Geometry, LunIndex};
 
@@ -16,6 +17,8 @@ use aster_units::{Geometry, LunIndex};
 pub struct Setup {
     pub(crate) config: FtlConfig,
     pub(crate) victims: Box<dyn VictimPolicy>,
+    /// Chooses the stream of what the host writes.
+    pub(crate) streams: Box<dyn StreamPolicy>,
     /// The LUNs that logical pages go to; page n belongs to entry n modulo the length.
     pub(crate) lun_order: Box<[LunIndex]>,
     /// Tells this order from others.
@@ -37,7 +40,12 @@ impl Setup {
         let lun_order = placement.order(&config.geometry).into_boxed_slice();
         let placed = placement.mark(&lun_order);
         check(&lun_order, &config.geometry)?;
-        Ok(Setup { config, victims, lun_order, placed, emmc: None })
+        Ok(Setup { config, victims, streams: Box::new(OneStream), lun_order, placed, emmc: None })
+    }
+    /// Chooses the streams of what the host writes by `streams`.
+    #[must_use]
+    pub fn with_streams(self, streams: Box<dyn StreamPolicy>) -> Self {
+        Setup { streams, ..self }
     }
     /// Adds an eMMC, in which a map on flash keeps copies of its directory.
     #[must_use]
@@ -52,7 +60,14 @@ impl From<FtlConfig> for Setup {
         let placement = Assigner::ChannelFirst;
         let lun_order = placement.order(&config.geometry).into_boxed_slice();
         let placed = placement.mark(&lun_order);
-        Setup { config, victims: Box::new(Greedy), placed, lun_order, emmc: None }
+        Setup {
+            config,
+            victims: Box::new(Greedy),
+            streams: Box::new(OneStream),
+            placed,
+            lun_order,
+            emmc: None,
+        }
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) fn provenance_of(
         ("scheduler", pieces.schedulers.is_own(&setup.profile.scheduler.policy)),
         ("translation", pieces.translations.is_own(&setup.profile.ftl.kind)),
         ("victims", pieces.victims.is_own(&setup.profile.ftl.victims)),
+        ("streams", pieces.streams.is_own(&setup.profile.ftl.stream_policy)),
         ("placement", pieces.placements.is_own(setup.profile.ftl.placement())),
     ];
     let content = match setup.content.unwrap_or(setup.profile.content.into()) {

@@ -25,7 +25,7 @@ pub struct Spare {
     pub stored_map: u32,
     /// Free blocks that only garbage collection may use.
     pub gc_reserve: u32,
-    /// Half of the two open blocks.
+    /// Half of the open blocks: those of the host's streams, and one of garbage collection.
     pub open: u32,
     /// All others: garbage collection lives off these.
     pub stale: f64,
@@ -44,6 +44,7 @@ impl Spare {
     pub fn of(pieces: &Pieces, profile: &Profile, content: Content) -> Option<Spare> {
         let pool = lun_pool(pieces, profile, content)?;
         let expected = expected(profile);
+        let open = 1 + theory::half_open(profile);
         let data = f64::from(pool.logical_pages) / f64::from(pool.pages_per_block);
         Some(Spare {
             of: if pool.are_planes { "plane" } else { "LUN" },
@@ -52,8 +53,8 @@ impl Spare {
             log: pool.log_blocks,
             stored_map: pool.map_blocks,
             gc_reserve: pool.reserve,
-            open: 1,
-            stale: f64::from(pool.blocks - pool.reserve - 1) - data,
+            open,
+            stale: f64::from(pool.blocks - pool.reserve - open) - data,
             effective_over_provisioning_percent: expected.effective_over_provisioning_percent,
             write_amplification: expected.write_amplification,
             victims: profile.ftl.victims.clone(),

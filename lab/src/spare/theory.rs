@@ -38,12 +38,17 @@ pub(crate) fn pool(profile: &Profile) -> Pool {
         blocks: lun.blocks,
         pages_per_block: lun.pages_per_block,
         logical_pages: lun.logical_pages,
-        reserve: lun.reserve,
+        reserve: lun.reserve + half_open(profile),
         separate_copies: true,
         // Each command in flight occupies an entry that is being evicted, where no page can be
         // overwritten.
         buffered_pages: lun.dirty_max.saturating_sub(QUEUE_DEPTH) / lun.luns,
     }
+}
+
+/// Half of the blocks that streams of the host beyond the first have open.
+pub(super) fn half_open(profile: &Profile) -> u32 {
+    u32::from(profile.ftl.streams - 1).div_ceil(2)
 }
 
 /// Theory's value for a pool, if there is one.

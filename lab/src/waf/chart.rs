@@ -3,8 +3,8 @@
 use super::report::{Point, Report};
 use crate::figure::{Figure, Panel, Scale, Series, Source};
 
-/// A panel per over-provisioning. Each victim policy has the drive's points, the simulation's line and
-/// theory's.
+/// A panel per over-provisioning. Each victim policy with each number of streams has the drive's points; with
+/// one stream also the simulation's line and theory's.
 pub fn figure(report: &Report) -> Figure {
     let mut over_provisioning: Vec<f64> = report.points.iter().map(|p| p.over_provisioning_percent).collect();
     over_provisioning.dedup();
@@ -25,18 +25,23 @@ fn of_panel(report: &Report, percent: f64) -> Vec<Series> {
     type Of = fn(&Point) -> Option<f64>;
     let here: Vec<&Point> =
         report.points.iter().filter(|point| point.over_provisioning_percent == percent).collect();
-    let mut names: Vec<&str> = here.iter().map(|point| point.victims).collect();
+    let mut names: Vec<(&str, u8)> = here.iter().map(|point| (point.victims, point.streams)).collect();
     names.dedup();
     let of: [(Source, Of); 3] = [
         (Source::Ours, |point| Some(point.drive)),
-        (Source::Simulation, |point| Some(point.simulation)),
+        (Source::Simulation, |point| point.simulation),
         (Source::Theory, |point| point.theory),
     ];
-    let series = |name: &str, source, of: Of| {
-        let points = here.iter().filter(|point| point.victims == name);
+    let series = |named: (&str, u8), source, of: Of| {
+        let points = here.iter().filter(|point| (point.victims, point.streams) == named);
         let points = points.filter_map(|point| Some((point.hot_percent.into(), of(point)?)));
-        Series { name: name.to_owned(), source, points: points.collect() }
+        let name = match named {
+            (victims, 1) => victims.to_owned(),
+            (victims, streams) => format!("{victims}, {streams} streams"),
+        };
+        Series { name, source, points: points.collect() }
     };
-    let all = names.iter().flat_map(|name| of.iter().map(|&(source, of)| series(name, source, of)));
+    let all = names.iter().flat_map(|&name| of.iter().map(move |&(source, of)| (name, source, of)));
+    let all = all.map(|(name, source, of)| series(name, source, of));
     all.filter(|series| !series.points.is_empty()).collect()
 }

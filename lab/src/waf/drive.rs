@@ -16,7 +16,7 @@ use aster_workload::{Access, BlockSizes, Distribution, Extent, Job, Mix, PerDire
 pub(super) fn write_amplification(
     plan: &Plan,
     profile: &Profile,
-    hot_percent: u8,
+    skewed: &Distribution,
     follow: &mut dyn FnMut(f64) -> Result<(), ExperimentError>,
 ) -> Result<f64, ExperimentError> {
     let depth = profile.host.queue_entries - 1;
@@ -52,14 +52,12 @@ pub(super) fn write_amplification(
         }
     };
     let fill = Job { access: Access::Sequential, ..writes(page, pages) };
-    let skewed = |times: u32| Job {
-        distribution: distribution(hot_percent),
-        ..writes(page, u64::from(times) * pages)
-    };
+    let overwrite =
+        |times: u32| Job { distribution: skewed.clone(), ..writes(page, u64::from(times) * pages) };
     go(fill, 0, 1)?;
-    go(skewed(passes.settle), 1, passes.settle)?;
+    go(overwrite(passes.settle), 1, passes.settle)?;
     let before = machine.device().stats().ftl.flash_programs;
-    go(skewed(passes.measure), 1 + passes.settle, passes.measure)?;
+    go(overwrite(passes.measure), 1 + passes.settle, passes.measure)?;
     let after = machine.device().stats().ftl.flash_programs;
     let (written, copied) = (after.host - before.host, after.gc - before.gc);
     Ok((written + copied) as f64 / written.max(1) as f64)
@@ -84,7 +82,8 @@ fn writes(page: u32, requests: u64) -> Job {
     }
 }
 
-fn distribution(hot_percent: u8) -> Distribution {
+/// Writes of which so many percent go to the rest of the pages: with 90, 90 % go to 10 % of the pages.
+pub(super) fn distribution(hot_percent: u8) -> Distribution {
     if hot_percent == 50 {
         return Distribution::Uniform;
     }

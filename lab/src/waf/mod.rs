@@ -1,4 +1,4 @@
-//! Write amplification by victim policy and skew: of a drive, of a bare simulation, and by theory.
+//! Write amplification by victim policy, streams and skew: of a drive, of a bare simulation, and by theory.
 //!
 //! Only garbage collection is measured. The drives have no bad blocks, and move nothing for wear or
 //! refresh. Pages of the map and of the log don't count, only the pages that garbage collection copies per
@@ -24,25 +24,35 @@ use aster_theory::{Pool, Simulation};
 /// When a drive can't be made or run, or the caller stops it.
 pub fn run(plan: &Plan, follow: Follow<'_>) -> Result<Report, ExperimentError> {
     let mut points = Vec::new();
-    let all = (plan.over_provisioning.len() * plan.hot_percents.len()).max(1) as f64;
-    for (name, rule) in policies(&plan.profile) {
-        for (at, (over_provisioning_percent, profile)) in plan.drives().enumerate() {
+    let drives = plan.streams.len() * plan.over_provisioning.len();
+    let all = (drives * plan.hot_percents.len()).max(1) as f64;
+    let chosen = policies(&plan.profile).into_iter().filter(|(name, _)| plan.victims.contains(name));
+    for (name, rule) in chosen {
+        for (at, (streams, over_provisioning_percent, profile)) in plan.drives().enumerate() {
             let profile = collected_by(name, profile);
             let pool = pool(&profile);
             for (skew, &hot_percent) in plan.hot_percents.iter().enumerate() {
                 let before = (at * plan.hot_percents.len() + skew) as f64;
-                let drive = drive::write_amplification(plan, &profile, hot_percent, &mut |share| {
-                    heard(follow(name, (before + share) / all))
-                })?;
-                let mut simulation = Simulation::new(pool, rule, &workload(hot_percent), plan.seed);
-                simulation.run(plan.passes.settle);
+                let drive = drive::write_amplification(
+                    plan,
+                    &profile,
+                    &drive::distribution(hot_percent),
+                    &mut |share| heard(follow(name, (before + share) / all)),
+                )?;
+                let simulated = || {
+                    let mut simulation = Simulation::new(pool, rule, &workload(hot_percent), plan.seed);
+                    simulation.run(plan.passes.settle);
+                    simulation.run(plan.passes.measure).write_amplification()
+                };
+                let is_one = streams == 1;
                 points.push(Point {
                     victims: name,
+                    streams,
                     over_provisioning_percent,
                     hot_percent,
                     drive,
-                    simulation: simulation.run(plan.passes.measure).write_amplification(),
-                    theory: theory(rule, hot_percent, &pool),
+                    simulation: is_one.then(simulated),
+                    theory: is_one.then(|| theory(rule, hot_percent, &pool)).flatten(),
                 });
             }
         }

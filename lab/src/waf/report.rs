@@ -1,7 +1,9 @@
 //! The plan of a measurement, and its results.
 
 use crate::namespace::bytes_to_write;
-use aster_device::profile::{LevellingName, Profile};
+use crate::spare::theory::policies;
+use aster_device::STREAMS_MAX;
+use aster_device::profile::{LevellingName, ONE_STREAM, Profile, UPDATE_DISTANCE};
 use aster_device::{BuildError, Pieces};
 use aster_units::Content;
 use serde::Serialize;
@@ -17,7 +19,8 @@ pub struct Passes {
     pub measure: u32,
 }
 
-/// What to measure: each victim policy at each over-provisioning under each skew.
+/// What to measure: each victim policy with each number of streams, at each over-provisioning under each
+/// skew.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The profile's name.
@@ -26,6 +29,10 @@ pub struct Plan {
     pub profile: Profile,
     /// The seed of the addresses that are written.
     pub seed: u64,
+    /// The victim policies, of those that the simulation knows.
+    pub victims: Vec<&'static str>,
+    /// `ftl.streams` of the drives.
+    pub streams: Vec<u8>,
     /// `ftl.over_provisioning_percent` of the drives.
     pub over_provisioning: Vec<f64>,
     /// Skews, 50 to 99: with 90, 90 % of the writes go to 10 % of the pages; 50 is uniform.
@@ -39,6 +46,8 @@ impl Plan {
     pub fn new(name: impl Into<String>, profile: Profile, seed: u64) -> Self {
         Plan {
             name: name.into(),
+            victims: policies(&profile).into_iter().map(|(name, _)| name).collect(),
+            streams: vec![profile.ftl.streams],
             over_provisioning: vec![profile.ftl.over_provisioning_percent],
             profile,
             seed,
@@ -57,7 +66,11 @@ impl Plan {
     /// What is wrong with the first drive that can't be measured.
     pub fn check(&self) -> Result<(), BuildError> {
         let content = Content::Fingerprint;
-        self.drives().try_for_each(|(_, profile)| {
+        if let Some(streams) = self.streams.iter().find(|streams| !(1..=STREAMS_MAX).contains(*streams)) {
+            let reason = format!("must be from 1 to {STREAMS_MAX}, but is {streams}");
+            return Err(BuildError::Value { key: "ftl.streams", reason });
+        }
+        self.drives().try_for_each(|(_, _, profile)| {
             bytes_to_write(&profile, Some(content))?;
             match aster_device::lun_pool(&Pieces::default(), &profile, content) {
                 Some(_) => Ok(()),
@@ -65,10 +78,15 @@ impl Plan {
             }
         })
     }
-    /// The drives, each with its over-provisioning. Garbage collection is the only mechanism that moves
-    /// data on them.
-    pub(super) fn drives(&self) -> impl Iterator<Item = (f64, Profile)> + '_ {
-        self.over_provisioning.iter().map(|&percent| {
+    /// The drives, each with its number of streams and its over-provisioning. Garbage collection is the only
+    /// mechanism that moves data on them. Several streams go by the profile's policy, by update distance if
+    /// that is for one alone.
+    pub(super) fn drives(&self) -> impl Iterator<Item = (u8, f64, Profile)> + '_ {
+        let shapes = self
+            .streams
+            .iter()
+            .flat_map(|&streams| self.over_provisioning.iter().map(move |&percent| (streams, percent)));
+        shapes.map(|(streams, percent)| {
             let mut profile = self.profile.clone();
             profile.package.factory_bad_per_mille = 0;
             profile.package.wear_out_percent = 0;
@@ -76,7 +94,14 @@ impl Plan {
             (profile.ftl.refresh_corrected_percent, profile.ftl.refresh_reads, profile.ftl.scan_us) =
                 (0, 0, 0);
             profile.ftl.over_provisioning_percent = percent;
-            (percent, profile)
+            let policy = &mut profile.ftl.stream_policy;
+            match streams {
+                1 => ONE_STREAM.clone_into(policy),
+                _ if policy == ONE_STREAM => UPDATE_DISTANCE.clone_into(policy),
+                _ => {}
+            }
+            profile.ftl.streams = streams;
+            (streams, percent, profile)
         })
     }
 }
@@ -91,22 +116,26 @@ fn other_ftl(profile: &Profile) -> String {
 pub struct Point {
     /// The victim policy.
     pub victims: &'static str,
+    /// Streams of what the host writes.
+    pub streams: u8,
     /// `ftl.over_provisioning_percent`.
     pub over_provisioning_percent: f64,
     /// The skew: with 90, 90 % of the writes went to 10 % of the pages.
     pub hot_percent: u8,
     /// The drive's.
     pub drive: f64,
-    /// The bare simulation's, of a pool with the same number of blocks and of writes.
-    pub simulation: f64,
-    /// Theory's, of a pool of the same fill with many blocks, if there is a formula.
+    /// The bare simulation's, of a pool with the same number of blocks and of writes. It knows a single
+    /// stream.
+    pub simulation: Option<f64>,
+    /// Theory's, of a pool of the same fill with many blocks, if there is a formula. It knows a single
+    /// stream.
     pub theory: Option<f64>,
 }
 
 impl Point {
     /// The difference between drive and simulation, in percent of the simulation.
-    pub fn error_percent(&self) -> f64 {
-        crate::experiment::error_percent(self.drive, self.simulation)
+    pub fn error_percent(&self) -> Option<f64> {
+        Some(crate::experiment::error_percent(self.drive, self.simulation?))
     }
 }
 
@@ -123,7 +152,7 @@ pub struct Report {
     pub pages_per_block: u32,
     /// Free blocks that are reserved for garbage collection.
     pub reserve: u32,
-    /// By policy, over-provisioning and skew.
+    /// By policy, streams, over-provisioning and skew.
     pub points: Vec<Point>,
 }
 
@@ -140,20 +169,17 @@ pub fn table(report: &Report) -> String {
     );
     let _ = writeln!(
         text,
-        "{:<16}{:>7}{:>6}{:>9}{:>12}{:>8}{:>9}",
-        "victims", "spare", "skew", "drive", "simulation", "error", "theory"
+        "{:<16}{:>7}{:>7}{:>6}{:>9}{:>12}{:>8}{:>9}",
+        "victims", "streams", "spare", "skew", "drive", "simulation", "error", "theory"
     );
     for point in &report.points {
-        let theory = point.theory.map_or("-".to_owned(), |theory| format!("{theory:.2}"));
+        let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+        let (simulation, theory) = (number(point.simulation), number(point.theory));
+        let error = point.error_percent().map_or("-".to_owned(), |error| format!("{error:.1} %"));
         let _ = writeln!(
             text,
-            "{:<16}{:>5} %{:>6}{:>9.2}{:>12.2}{:>6.1} %{theory:>9}",
-            point.victims,
-            point.over_provisioning_percent,
-            point.hot_percent,
-            point.drive,
-            point.simulation,
-            point.error_percent(),
+            "{:<16}{:>7}{:>5} %{:>6}{:>9.2}{simulation:>12}{error:>8}{theory:>9}",
+            point.victims, point.streams, point.over_provisioning_percent, point.hot_percent, point.drive,
         );
     }
     text

@@ -142,6 +142,15 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
         "buffer_entries = 32\nvictims = \"d-choices\"\nvictim_window_percent = 20",
         "ftl.victim_window_percent",
     ),
+    ("buffer_entries = 32", "buffer_entries = 32\nstreams = 0", "ftl.streams"),
+    ("buffer_entries = 32", "buffer_entries = 32\nstreams = 17", "ftl.streams"),
+    ("buffer_entries = 32", "buffer_entries = 32\nstreams = 2", "ftl.stream_policy"),
+    ("buffer_entries = 32", "buffer_entries = 32\nstream_policy = \"update-distance\"", "ftl.streams"),
+    (
+        "buffer_entries = 32",
+        "buffer_entries = 32\nstreams = 2\nstream_policy = \"temperature\"",
+        "ftl.stream_policy",
+    ),
     ("buffer_entries = 32", "buffer_entries = 32\nplacement = \"diagonal\"", "ftl.placement"),
     ("buffer_entries = 32", "buffer_entries = 32\nplacement = \"cwdc\"", "ftl.placement"),
     (

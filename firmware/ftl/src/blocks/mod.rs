@@ -11,6 +11,7 @@ pub(crate) mod pool;
 pub(crate) mod programmed;
 pub(crate) mod room_queues;
 pub(crate) mod sequence;
+pub(crate) mod streams;
 pub(crate) mod table;
 pub(crate) mod turns;
 pub(crate) mod victims;

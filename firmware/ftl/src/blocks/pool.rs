@@ -19,7 +19,7 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Wait;
 use aster_exec::{WaitCell, WaitQueue};
-use aster_parties::{DriveState, VictimPolicy};
+use aster_parties::{DriveState, StreamPolicy, VictimPolicy};
 use aster_ports::flash::{FlashStatus, Outcome, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange, Upa};
 
@@ -45,18 +45,20 @@ pub(crate) struct BlockPool {
 }
 
 impl BlockPool {
-    /// A pool in which all blocks are unused and in no list. `victims` chooses what is collected. Page n lies
-    /// in the LUN at entry n of `lun_order`, modulo its length.
+    /// A pool in which all blocks are unused and in no list. `victims` chooses what is collected, and
+    /// `streams` the streams of what the host writes. Page n lies in the LUN at entry n of `lun_order`,
+    /// modulo its length.
     pub(crate) fn new(
         runtime: &Rc<Runtime>,
         media: &Rc<Media>,
         victims: Box<dyn VictimPolicy>,
+        streams: Box<dyn StreamPolicy>,
         lun_order: Box<[LunIndex]>,
     ) -> Self {
         let (config, geometry) = (&runtime.config, &runtime.geometry);
         let luns = geometry.total_luns();
         let depth = usize::from(config.host.slice_workers).min(64);
-        let table = Rc::new(Blocks::of(config, victims));
+        let table = Rc::new(Blocks::of(config, victims, streams));
         let pacing = Rc::new(Pacing::new(runtime, depth));
         BlockPool {
             runtime: Rc::clone(runtime),
@@ -212,8 +214,8 @@ mod tests {
 
     fn pool(config: FtlConfig) -> (LowerParts, Rc<BlockPool>) {
         let parts = LowerParts::new(config, 8);
-        let Setup { victims, lun_order, .. } = Setup::from(config);
-        let pool = Rc::new(BlockPool::new(&parts.runtime, &parts.media, victims, lun_order));
+        let Setup { victims, streams, lun_order, .. } = Setup::from(config);
+        let pool = Rc::new(BlockPool::new(&parts.runtime, &parts.media, victims, streams, lun_order));
         (parts, pool)
     }
     /// Has the LUN's first block closed.
@@ -221,7 +223,7 @@ mod tests {
         let block = BlockIndex(lun.0 * pool.runtime.geometry.blocks_per_lun);
         let entry = BlockEntry {
             state: BlockState::Closed,
-            stream: Stream::Host,
+            stream: Stream::Host(0),
             next: 0,
             erases: 0,
             unverified: false,
@@ -255,7 +257,7 @@ mod tests {
         for free in 1..config.geometry.blocks_per_lun {
             let entry = BlockEntry {
                 state: BlockState::Free,
-                stream: Stream::Host,
+                stream: Stream::Host(0),
                 next: 0,
                 erases: 0,
                 unverified: false,

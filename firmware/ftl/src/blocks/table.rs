@@ -12,6 +12,7 @@ use crate::space::open::{Open, OpenBlocks};
 use crate::space::refresh::Refreshing;
 use crate::space::room::{self, Room};
 use crate::space::states::States;
+use crate::space::streams::HostStreams;
 use crate::space::valid::ValidUnits;
 use crate::space::wear::{ERASES_MAX, Wear};
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
@@ -19,7 +20,7 @@ use crate::terms::config::{FtlConfig, WearLevelling};
 use crate::terms::sizes::OPENED_SHARE;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
-use aster_parties::VictimPolicy;
+use aster_parties::{StreamPolicy, VictimPolicy};
 use aster_units::{Lpn, LunIndex, Ppa, Upa};
 
 /// Where a stream's next program goes.
@@ -49,20 +50,25 @@ pub(crate) struct Blocks {
     pub(crate) refreshing: Refreshing,
     pub(crate) durability: Durability,
     pub(crate) outbox: Rc<Outbox>,
+    pub(crate) streams: HostStreams,
     // The most blocks that may be opened before a log page names the first of them.
     opened_max: usize,
 }
 
 impl Blocks {
     /// A table in which all blocks are unused and in no list; [`Blocks::adopt`] puts each where it belongs.
-    /// `policy` chooses victims.
-    pub(crate) fn of(config: &FtlConfig, policy: Box<dyn VictimPolicy>) -> Self {
+    /// `policy` chooses victims, and `streams` the streams of what the host writes.
+    pub(crate) fn of(
+        config: &FtlConfig,
+        policy: Box<dyn VictimPolicy>,
+        streams: Box<dyn StreamPolicy>,
+    ) -> Self {
         let layout = BlockLayout::of(config);
         let reserve = config.gc.reserve_blocks as usize;
         let states = Rc::new(States::new(layout));
         let wear = Rc::new(Wear::new(layout, config.care.wear_levelling));
         let free = Rc::new(FreeLists::new(layout, &wear));
-        let open = Rc::new(OpenBlocks::new(layout));
+        let open = Rc::new(OpenBlocks::new(layout, config.streams));
         let in_flight = Rc::new(InFlight::new(layout));
         let evacuation = Rc::new(Evacuation::new(layout, &states));
         let candidates = Rc::new(Candidates::new(layout, &wear, policy));
@@ -89,6 +95,12 @@ impl Blocks {
             ),
             refreshing: Refreshing::new(layout, config.care.refresh, retires, &states, &candidates),
             durability: Durability::new(layout, usize::from(config.host.slice_workers), changed),
+            streams: HostStreams::new(
+                config.streams,
+                layout.total(),
+                u32::try_from(config.logical_pages()).unwrap_or(u32::MAX),
+                streams,
+            ),
             opened_max: config.geometry.page_bytes as usize / OPENED_SHARE,
             states,
             wear,
@@ -116,6 +128,7 @@ impl Blocks {
         self.refreshing.forget();
         self.durability.forget();
         self.outbox.forget();
+        self.streams.forget();
     }
 
     // ---- blocks as they are stored ----
@@ -124,7 +137,11 @@ impl Blocks {
     ///
     /// # Errors
     /// Says how the entry contradicts another, or why it is impossible.
-    pub(crate) fn adopt(&self, block: BlockIndex, entry: BlockEntry) -> Result<(), &'static str> {
+    pub(crate) fn adopt(&self, block: BlockIndex, mut entry: BlockEntry) -> Result<(), &'static str> {
+        if entry.state == BlockState::Open && !self.open.has(entry.stream) {
+            // The drive had more streams when it was shut down. Nobody fills the rest of the block.
+            entry.state = BlockState::Closed;
+        }
         if entry.erases > ERASES_MAX {
             return Err("a block was erased more often than any can be");
         }
@@ -158,7 +175,7 @@ impl Blocks {
     }
     /// The entry to be stored for a block.
     pub(crate) fn entry(&self, block: BlockIndex) -> BlockEntry {
-        let (stream, next) = self.open.find(block).unwrap_or((Stream::Host, 0));
+        let (stream, next) = self.open.find(block).unwrap_or((Stream::Host(0), 0));
         BlockEntry {
             state: self.states.of(block),
             stream,
@@ -201,7 +218,16 @@ impl Blocks {
         // pages takes up room in the log pages.
         let is_behind = self.outbox.opened() >= self.opened_max;
         if self.free.listed(lun) == 0 || is_behind {
-            return if self.free.is_logged() { Next::NotFreeListed } else { Next::None };
+            return match (self.free.is_logged(), stream) {
+                (true, _) => Next::NotFreeListed,
+                // No block will be opened any more: the host's streams fill what is open.
+                (false, Stream::Host(_)) => self
+                    .open
+                    .of_host(lun)
+                    .next()
+                    .map_or(Next::None, |open| Next::Page(self.open.page_of(open))),
+                (false, _) => Next::None,
+            };
         }
         let Some(block) = self.free.take(lun, stream) else { return Next::None };
         Next::Page(self.open.page_of(self.fill(block, stream)))
@@ -212,16 +238,17 @@ impl Blocks {
         self.outbox.push(LogEntry::Opened(block));
         self.states.set(block, BlockState::Open);
         self.open.open(stream, open);
+        self.streams.opened(block, stream);
         open
     }
     /// Opens a block for the host: one that the last log page before the loss of power listed, in a LUN for
     /// which the log has listed none since power-on.
     #[cold]
     pub(crate) fn open_listed_at_power_on(&self, lun: LunIndex) {
-        if self.open.of(lun, Stream::Host).is_none()
+        if self.open.of(lun, Stream::Host(0)).is_none()
             && let Some(block) = self.free.take_listed_at_power_on(lun)
         {
-            self.fill(block, Stream::Host);
+            self.fill(block, Stream::Host(0));
         }
     }
     /// Whether half of the blocks have been opened that may be opened before a log page names the first of
@@ -237,8 +264,8 @@ impl Blocks {
         let block = self.layout.block_of(ppa);
         self.in_flight.program_begins(block);
         // A program that is neither a copy nor the host's is a translation page or padding.
-        let by = match self.open.of(self.layout.lun_of(block), Stream::Host) {
-            Some(open) if open.block == block => Stream::Host,
+        let by = match self.open.find(block) {
+            Some((host @ Stream::Host(_), _)) => host,
             _ if copies.is_empty() => Stream::Mapping,
             _ => Stream::Gc,
         };
@@ -349,6 +376,7 @@ impl Blocks {
         self.count_erase(block, true);
         self.refreshing.erased(block);
         self.durability.erased(block);
+        self.streams.erased(block);
         self.map.erased(block);
         self.states.set(block, BlockState::Free);
         let lun = self.layout.lun_of(block);

@@ -76,6 +76,8 @@ struct BufferEntry {
     dirty: bool,
     // The units that have changed since they were last written to flash.
     dirty_units: Units,
+    // The stream of what was written last.
+    stream: u8,
     // A writer waits, so no further reader gets in.
     writer_waits: bool,
     // Evicted because it was the least recently used.
@@ -129,6 +131,7 @@ impl DataBuffer {
             evicting: false,
             dirty: false,
             dirty_units: 0,
+            stream: 0,
             writer_waits: false,
             evicted_as_oldest: false,
             order: InList { used_at: 0, previous: NONE, next: NONE, list: CLEAN as u8, listed: false },
@@ -331,14 +334,14 @@ impl DataBuffer {
 
     /// Marks the least recently used dirty entry as being evicted.
     pub(crate) fn evict_oldest(&mut self) -> Option<EntryId> {
-        self.evict_oldest_of(1, |_, _| true)
+        self.evict_oldest_of(1, |_, _, _| true)
     }
-    /// As [`DataBuffer::evict_oldest`], but only for an entry whose frame and dirty units `fit`. Looks at no
-    /// more than `search` entries.
+    /// As [`DataBuffer::evict_oldest`], but only for an entry whose frame, dirty units and stream
+    /// `fit`. Looks at no more than `search` entries.
     pub(crate) fn evict_oldest_of(
         &mut self,
         search: u32,
-        fit: impl Fn(Frame, Units) -> bool,
+        fit: impl Fn(Frame, Units, u8) -> bool,
     ) -> Option<EntryId> {
         let mut at = self.lists[DIRTY].tail;
         for _ in 0..search {
@@ -346,7 +349,7 @@ impl DataBuffer {
                 return None;
             }
             let entry = &self.entries[at as usize];
-            if fit(entry.frame, entry.dirty_units) {
+            if fit(entry.frame, entry.dirty_units, entry.stream) {
                 self.unlink(at);
                 let entry = &mut self.entries[at as usize];
                 (entry.evicting, entry.evicted_as_oldest) = (true, true);
@@ -432,6 +435,10 @@ impl DataBuffer {
     pub(crate) fn dirty_units(&self, id: EntryId) -> Units {
         self.entries[id.index()].dirty_units
     }
+    /// The stream of an entry that is dirty.
+    pub(crate) fn stream(&self, id: EntryId) -> u8 {
+        self.entries[id.index()].stream
+    }
     pub(crate) fn is_dirty(&self, id: EntryId) -> bool {
         self.entries[id.index()].dirty
     }
@@ -442,8 +449,9 @@ impl DataBuffer {
         debug_assert!(self.dirty + self.reserved <= self.dirty_max, "more entries are dirty than may be");
         room
     }
-    /// Makes units of an exclusively locked entry dirty, which uses up a reservation.
-    pub(crate) fn make_dirty(&mut self, id: EntryId, units: Units) {
+    /// Makes units of an exclusively locked entry dirty, which uses up a reservation. From now on the entry
+    /// belongs to this stream.
+    pub(crate) fn make_dirty(&mut self, id: EntryId, units: Units, stream: u8) {
         assert!(self.reserved > 0, "{id:?} becomes dirty without the right to");
         self.reserved -= 1;
         let entry = &mut self.entries[id.index()];
@@ -451,6 +459,7 @@ impl DataBuffer {
         self.dirty += u32::from(!entry.dirty);
         entry.dirty = true;
         entry.dirty_units |= units;
+        entry.stream = stream;
     }
     /// Returns a reservation that wasn't used.
     pub(crate) fn return_reserve(&mut self) {
@@ -485,7 +494,7 @@ mod tests {
         assert!(buffer.reserve_dirty());
         let (entry, lock) = held(buffer.request(Frame(page), Want::Write, false));
         buffer.add_valid(entry, ALL);
-        buffer.make_dirty(entry, 1);
+        buffer.make_dirty(entry, 1, 0);
         buffer.release(entry, lock);
         entry
     }

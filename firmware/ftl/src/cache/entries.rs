@@ -3,6 +3,7 @@
 use crate::blocks::turns::Turns;
 use crate::cache::buffer::{DataBuffer, EntryId, Flush, Lock, LockResult, Want};
 use crate::page::buffers::{Granules, PageBuffers};
+use crate::terms::block::Stream;
 use crate::terms::runtime::{ANY_BUFFER, Runtime};
 use crate::terms::units::{Frame, Units};
 use alloc::boxed::Box;
@@ -79,6 +80,10 @@ impl Entries {
         let buffer = self.buffer.borrow();
         if buffer.frame(entry) == frame { buffer.dirty_units(entry) } else { 0 }
     }
+    /// The stream of a dirty entry.
+    pub(super) fn stream(&self, entry: EntryId) -> Stream {
+        Stream::Host(self.buffer.borrow().stream(entry))
+    }
     /// Whether this entry holds some of `granules` in a version that isn't on flash.
     pub(crate) fn has_unwritten(&self, entry: EntryId, granules: Granules) -> bool {
         let buffer = self.buffer.borrow();
@@ -96,11 +101,12 @@ impl Entries {
     pub(super) fn add_valid(&self, entry: EntryId, granules: Granules) {
         self.buffer.borrow_mut().add_valid(entry, granules);
     }
-    /// Marks granules of an exclusively locked entry as valid, and the entry as dirty.
-    pub(crate) fn written(&self, entry: EntryId, granules: Granules) {
+    /// Marks granules of an exclusively locked entry as valid, and the entry as dirty: what was written
+    /// belongs to this stream.
+    pub(crate) fn written(&self, entry: EntryId, granules: Granules, stream: u8) {
         let mut buffer = self.buffer.borrow_mut();
         buffer.add_valid(entry, granules);
-        buffer.make_dirty(entry, self.pages.units_of(granules));
+        buffer.make_dirty(entry, self.pages.units_of(granules), stream);
     }
     /// Forgets those of an entry's granules that are also on flash.
     pub(crate) fn forget_clean(&self, entry: EntryId, granules: Granules) {
@@ -159,7 +165,7 @@ impl Entries {
     pub(super) fn evict_oldest_of(
         &self,
         search: u32,
-        fit: impl Fn(Frame, Units) -> bool,
+        fit: impl Fn(Frame, Units, u8) -> bool,
     ) -> Option<(EntryId, Units)> {
         let mut buffer = self.buffer.borrow_mut();
         let entry = buffer.evict_oldest_of(search, fit)?;

@@ -34,11 +34,12 @@ impl<M: Mapping> Cache<M> {
     pub(crate) async fn program_host(
         &self,
         lun: LunIndex,
+        stream: Stream,
         from: BufferId,
         moved: impl Fn(Programmed),
     ) -> Result<Ppa, HostStatus> {
         for _ in 0..PROGRAM_ATTEMPTS {
-            let programs = self.begin_host_programs(lun, &[from]).await?;
+            let programs = self.begin_host_programs(lun, stream, &[from]).await?;
             let (ppa, tag) = programs.first();
             let done = self.journal.writer.program_done(ppa, tag).await.map(&moved);
             self.journal.writer.padded(programs.padding()).await;
@@ -52,15 +53,13 @@ impl<M: Mapping> Cache<M> {
     pub(crate) async fn begin_host_programs(
         &self,
         lun: LunIndex,
+        stream: Stream,
         from: &[BufferId],
     ) -> Result<Programs, HostStatus> {
         let turn = self.blocks.pacing.take_turn(lun).await;
         let begun = loop {
-            if let Some(begun) = self
-                .journal
-                .writer
-                .begin_programs(lun, Stream::Host, from, &[], |_, _| true, Cause::Host)
-                .await
+            if let Some(begun) =
+                self.journal.writer.begin_programs(lun, stream, from, &[], |_, _| true, Cause::Host).await
             {
                 break Ok(begun);
             }
@@ -68,6 +67,10 @@ impl<M: Mapping> Cache<M> {
                 break Err(HostStatus::ReadOnly);
             }
             self.blocks.collection.ask(lun);
+            if self.runtime.config.streams > 1 {
+                // Garbage collection may wait for a word line that another stream has begun.
+                self.blocks.durable_changed(lun);
+            }
             self.blocks.queues.wait_room(lun).await;
         };
         self.blocks.pacing.end_turn(lun, turn);

@@ -99,7 +99,7 @@ impl<M: Mapping> Cache<M> {
         }
     }
     fn evict_oldest(&self) -> Option<EntryId> {
-        self.entries.evict_oldest_of(1, |_, _| true).map(|(entry, _)| entry)
+        self.entries.evict_oldest_of(1, |_, _, _| true).map(|(entry, _)| entry)
     }
     /// All waiting writers evict an entry each, at the same time. A writer may get its right before its own
     /// eviction has ended.

@@ -240,9 +240,12 @@ impl<M: Mapping> Collector<M> {
             ahead => ahead,
         };
         let Some(victim) = victim else {
-            let stuck = blocks.room.is_stuck(lun) && self.blocks.queues.is_room_wanted(lun);
-            if stuck {
-                self.end_writes(lun);
+            if self.blocks.queues.is_room_wanted(lun) {
+                if blocks.room.is_stuck(lun) {
+                    self.end_writes(lun);
+                } else if blocks.room.share_open(lun) {
+                    self.blocks.queues.room_changed(lun);
+                }
             }
             return None;
         };
@@ -679,8 +682,10 @@ impl<M: Mapping> Collector<M> {
     async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves<M::Pin, M::Room>) {
         while self.blocks.table().valid.in_block(victim) > 0 {
             let begun = self.is_line_begun(lun, Stream::Gc);
-            if !begun && self.collects_ahead.get() && self.is_line_begun(lun, Stream::Host) {
-                self.journal.writer.pad_line(lun, Stream::Host).await;
+            // A stream of the host that waits for room doesn't complete the line of another one.
+            let is_awaited = self.collects_ahead.get() || self.blocks.queues.is_room_wanted(lun);
+            if !begun && is_awaited && self.blocks.table().open.is_host_line_begun(lun) {
+                self.journal.writer.pad_host_lines(lun).await;
             } else if !begun && self.is_line_begun(lun, Stream::Mapping) {
                 // There may never be another translation page.
                 self.journal.writer.pad_line(lun, Stream::Mapping).await;

@@ -240,7 +240,7 @@ impl UnsafePrograms {
     }
     /// Whether all of the host's programs up to number `order` are safe in the LUN.
     pub(crate) fn all_safe(&self, lun: LunIndex, order: u64) -> bool {
-        !self.luns[lun.index()].iter().any(|program| program.by == Stream::Host && program.order <= order)
+        !self.luns[lun.index()].iter().any(|program| program.by.is_host() && program.order <= order)
     }
     /// The pages of a LUN that are not safe.
     pub(crate) fn pages(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {

@@ -22,8 +22,10 @@ impl<M: Mapping> Host<M> {
         let luns = || (0..self.runtime.geometry.total_luns()).map(LunIndex);
         let mut begun = self.padding.borrow();
         for lun in luns() {
-            if !self.is_safe(lun, order) {
-                begun.extend(self.journal.writer.begin_padding(lun, Stream::Host).await);
+            for stream in (0..self.runtime.config.streams).map(Stream::Host) {
+                if !self.is_safe(lun, order) {
+                    begun.extend(self.journal.writer.begin_padding(lun, stream).await);
+                }
             }
         }
         self.journal.writer.padded(begun.drain(..)).await;
@@ -31,7 +33,7 @@ impl<M: Mapping> Host<M> {
         for lun in luns() {
             while !self.is_safe(lun, order) {
                 // Others may have begun another line, or pages of one are still in flight.
-                match self.journal.writer.begin_padding(lun, Stream::Host).await {
+                match self.journal.writer.begin_host_padding(lun).await {
                     Some(padding) => self.journal.writer.padded([padding]).await,
                     // The line may have been completed, and may even be durable, if this task waited for
                     // the LUN's queue.

@@ -101,7 +101,11 @@ impl<M: Mapping> Host<M> {
             units => {
                 let granules = self.pages.granules_of_units(units);
                 self.pages.zero(BufferId(entry.0), granules);
-                self.cache.entries.written(entry, granules);
+                self.cache.entries.written(
+                    entry,
+                    granules,
+                    self.blocks.table().streams.of_write(slice.frame),
+                );
             }
         }
         self.cache.entries.unlock(entry, Lock::Exclusive);

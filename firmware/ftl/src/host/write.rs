@@ -22,7 +22,7 @@ impl<M: Mapping> Host<M> {
             return Err(status);
         }
         self.runtime.count(|s| s.host_bytes_written += u64::from(slice.bytes));
-        self.changed(entry, granules, fua).await
+        self.changed(slice, entry, granules, fua).await
     }
     /// Transfers the slice's data to its exclusively locked entry. If the transfer fails half-way, the
     /// page's content must not change. If only the entry holds some of these granules, the data therefore
@@ -60,7 +60,7 @@ impl<M: Mapping> Host<M> {
         let entry = self.lock_to_change(slice).await?;
         let granules = self.granules_in(slice);
         self.pages.zero(BufferId(entry.0), granules);
-        self.changed(entry, granules, fua).await
+        self.changed(slice, entry, granules, fua).await
     }
     /// The slice's entry, and the right to make it dirty.
     pub(super) async fn lock_to_change(&self, slice: &Slice) -> Result<EntryId, HostStatus> {
@@ -71,8 +71,15 @@ impl<M: Mapping> Host<M> {
         }
         Ok(held?.0)
     }
-    async fn changed(&self, entry: EntryId, granules: Granules, fua: bool) -> Result<(), HostStatus> {
-        self.cache.entries.written(entry, granules);
+    async fn changed(
+        &self,
+        slice: &Slice,
+        entry: EntryId,
+        granules: Granules,
+        fua: bool,
+    ) -> Result<(), HostStatus> {
+        let stream = self.blocks.table().streams.of_write(slice.frame);
+        self.cache.entries.written(entry, granules, stream);
         if fua {
             let units = self.pages.units_of(granules);
             let (frame, at) = self.cache.evict_locked(entry).await?;

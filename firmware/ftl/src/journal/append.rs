@@ -101,7 +101,7 @@ impl Writer {
     /// As [`Writer::begin_programs`] for one page, but only into a block that the log already lists. Returns
     /// `None` if there is none.
     pub(crate) async fn begin_in_listed_block(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
-        let begin = || self.try_programs(lun, Stream::Host, &[from], &[], |_, _| true);
+        let begin = || self.try_programs(lun, Stream::Host(0), &[from], &[], |_, _| true);
         let Begun::Programs(programs) = self.media.queued(begin).await else {
             return None;
         };
@@ -233,7 +233,7 @@ mod tests {
             let current = |_, _| true;
             appending
                 .writer
-                .begin_programs(lun, Stream::Host, &[BufferId(0)], &[], current, Cause::Host)
+                .begin_programs(lun, Stream::Host(0), &[BufferId(0)], &[], current, Cause::Host)
                 .await;
         });
         parts.run();

@@ -73,7 +73,7 @@ impl Writer {
             let next = blocks.open.next_of_line(lun, *stream);
             next.is_some_and(|next| blocks.layout.block_of(next) == blocks.layout.block_of(ppa))
         };
-        [Stream::Host, Stream::Mapping].into_iter().find(is_of)
+        blocks.open.streams().filter(|&stream| stream != Stream::Gc).find(is_of)
     }
     /// If a stream has begun a word line in a LUN, completes it with padding.
     pub(crate) async fn pad_line(&self, lun: LunIndex, stream: Stream) {
@@ -81,12 +81,29 @@ impl Writer {
             self.padded([padding]).await;
         }
     }
+    /// Begins to program a padding page in a word line that one of the host's streams has begun in a LUN.
+    /// Returns `None` if none of them has begun any.
+    pub(crate) async fn begin_host_padding(&self, lun: LunIndex) -> Option<(Ppa, Tag)> {
+        for stream in (0..self.runtime.config.streams).map(Stream::Host) {
+            let begun = self.begin_padding(lun, stream).await;
+            if begun.is_some() {
+                return begun;
+            }
+        }
+        None
+    }
+    /// Completes the word lines that the host's streams have begun in a LUN.
+    pub(crate) async fn pad_host_lines(&self, lun: LunIndex) {
+        for stream in (0..self.runtime.config.streams).map(Stream::Host) {
+            self.pad_line(lun, stream).await;
+        }
+    }
     /// Completes all word lines that have been begun. Nothing else may be in progress.
     pub(crate) async fn pad_lines(&self) {
         loop {
             let mut begun = Vec::new();
             for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-                for stream in Stream::ALL {
+                for stream in self.blocks.table().open.streams() {
                     begun.extend(self.begin_padding(lun, stream).await);
                 }
             }
@@ -149,7 +166,7 @@ mod tests {
 
     #[test]
     fn padding_completes_the_line_of_a_page_that_is_to_be_durable() {
-        let (parts, page) = half_a_line(Stream::Host);
+        let (parts, page) = half_a_line(Stream::Host(0));
         assert_eq!(parts.journal.blocks().table().durability.safety(page), Safety::Open);
         assert_eq!(made_durable(&parts, page), (1, true));
         assert_eq!(parts.journal.blocks().table().durability.safety(page), Safety::Safe);
@@ -176,14 +193,14 @@ mod tests {
 
     #[test]
     fn a_block_takes_no_more_pages_after_a_program_in_it_has_failed() {
-        let (parts, page) = half_a_line(Stream::Host);
+        let (parts, page) = half_a_line(Stream::Host(0));
         let block = parts.journal.blocks().table().layout.block_of(page);
         let journal = Rc::clone(&parts.journal);
-        parts.exec.spawn(async move { journal.writer.pad_line(LUN, Stream::Host).await });
+        parts.exec.spawn(async move { journal.writer.pad_line(LUN, Stream::Host(0)).await });
         assert_eq!(parts.answer(FlashStatus::Failed), 1);
         let blocks = parts.journal.blocks().table();
         assert_eq!(
-            (blocks.states.of(block), blocks.open.next_of_line(LUN, Stream::Host)),
+            (blocks.states.of(block), blocks.open.next_of_line(LUN, Stream::Host(0))),
             (BlockState::Failing, None)
         );
         assert_eq!(blocks.durability.safety(page), Safety::Safe, "no further program can take it along");

@@ -431,7 +431,7 @@ impl LogWriter {
             let marked = done.map(|programmed| self.blocks.line_durable(programmed)).is_some();
             self.writer.padded(programs.padding()).await;
             if marked {
-                return self.writer.pad_line(lun, Stream::Host).await;
+                return self.writer.pad_line(lun, Stream::Host(0)).await;
             }
         }
     }

@@ -46,7 +46,7 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn new(
         core: &Core,
-        Setup { config, victims, lun_order, placed, .. }: Setup,
+        Setup { config, victims, streams, lun_order, placed, .. }: Setup,
         dram: SharedDram,
         flash: Rc<FlashPort>,
         nvram: NvramSlice,
@@ -55,7 +55,7 @@ impl Journal {
         let runtime = Rc::new(Runtime::new(core, config, recorder));
         let pages = Rc::new(PageBuffers::new(&config, dram));
         let media = Rc::new(Media::new(&runtime, &pages, flash));
-        let blocks = Rc::new(BlockPool::new(&runtime, &media, victims, lun_order));
+        let blocks = Rc::new(BlockPool::new(&runtime, &media, victims, streams, lun_order));
         let own = Rc::new(OwnPages::new(&runtime, &pages, &media, placed));
         let log = Rc::new(LogState::new(&runtime, &blocks, &own));
         let root = Rc::new(RootRecord::new(nvram, &blocks, &own, &log));

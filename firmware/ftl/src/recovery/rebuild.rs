@@ -139,7 +139,7 @@ impl<M: Mapping> Recovery<M> {
     }
     /// Adopts a block about which only the state is known.
     pub(crate) fn adopt_as(&self, block: BlockIndex, state: BlockState) {
-        let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
+        let entry = BlockEntry { state, stream: Stream::Host(0), next: 0, erases: 0, unverified: false };
         self.blocks.table().adopt(block, entry).expect("a state alone contradicts nothing");
     }
 }

@@ -126,7 +126,13 @@ mod tests {
     const PHYSICAL_UNITS: u64 = 160;
 
     fn closed() -> BlockEntry {
-        BlockEntry { state: BlockState::Closed, stream: Stream::Host, next: 0, erases: 1, unverified: false }
+        BlockEntry {
+            state: BlockState::Closed,
+            stream: Stream::Host(0),
+            next: 0,
+            erases: 1,
+            unverified: false,
+        }
     }
     /// Replays entries over an empty map. Returns what is mapped then, and the trims. `None` if `apply`
     /// returns that.

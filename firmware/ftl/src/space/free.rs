@@ -111,7 +111,7 @@ impl FreeLists {
         let wear = |&at: &usize| self.wear.of(lun.blocks[at]);
         let at = match (self.wear.levelling(), stream) {
             (WearLevelling::None, _) => Some(0),
-            (_, Stream::Host | Stream::Mapping) => (0..lun.listed).min_by_key(wear),
+            (_, Stream::Host(_) | Stream::Mapping) => (0..lun.listed).min_by_key(wear),
             (_, Stream::Gc) => (0..lun.listed).rev().max_by_key(wear),
         };
         let block = lun.blocks.remove(at?)?;
@@ -272,21 +272,23 @@ mod tests {
 
     #[test]
     fn the_host_gets_the_least_worn_block_and_what_is_copied_the_most_worn() {
-        use Stream::{Gc, Host};
+        use Stream::Gc;
+        const HOST: Stream = Stream::Host(0);
         let erases = [5, 1, 9, 3, 7, 1, 8];
         for levelling in [WearLevelling::Dynamic, WearLevelling::Static { spread: 20 }] {
             let all = |streams: &[Stream]| taken(&free(levelling, &erases, 7), streams);
-            assert_eq!(all(&[Host; 8]), [1, 1, 3, 5, 7, 8, 9]);
+            assert_eq!(all(&[HOST; 8]), [1, 1, 3, 5, 7, 8, 9]);
             assert_eq!(all(&[Gc; 8]), [9, 8, 7, 5, 3, 1, 1]);
-            assert_eq!(all(&[Host, Gc, Host, Gc]), [1, 9, 1, 8]);
+            assert_eq!(all(&[HOST, Gc, HOST, Gc]), [1, 9, 1, 8]);
         }
-        let in_turn = taken(&free(WearLevelling::None, &erases, 7), &[Host, Gc, Host, Gc]);
+        let in_turn = taken(&free(WearLevelling::None, &erases, 7), &[HOST, Gc, HOST, Gc]);
         assert_eq!(in_turn, [5, 1, 9, 3], "without levelling, as they come");
     }
 
     #[test]
     fn one_of_the_blocks_that_the_log_lists_is_worn_and_what_is_copied_goes_there() {
-        use Stream::{Gc, Host};
+        use Stream::Gc;
+        const HOST: Stream = Stream::Host(0);
         let erases = [40, 1, 2, 3, 4, 5, 6, 7, 8, 9, 39, 41];
         for levelling in [WearLevelling::Dynamic, WearLevelling::Static { spread: 20 }] {
             let free = free(levelling, &erases, 0);
@@ -295,9 +297,9 @@ mod tests {
                 list(&free, 4)
             };
             assert_eq!(choose(), [1, 2, 3, 41]);
-            assert_eq!(taken(&free, &[Host, Host]), [1, 2]);
+            assert_eq!(taken(&free, &[HOST, HOST]), [1, 2]);
             assert_eq!(choose(), [3, 41, 4, 5], "one is enough");
-            assert_eq!(taken(&free, &[Gc, Host]), [41, 3]);
+            assert_eq!(taken(&free, &[Gc, HOST]), [41, 3]);
             assert_eq!(choose(), [4, 5, 6, 40]);
         }
         let free = free(WearLevelling::None, &erases, 0);

@@ -14,5 +14,6 @@ pub(crate) mod open;
 pub(crate) mod refresh;
 pub(crate) mod room;
 pub(crate) mod states;
+pub(crate) mod streams;
 pub(crate) mod valid;
 pub(crate) mod wear;

@@ -1,17 +1,22 @@
 //! Open blocks: those that are being filled, one per stream and LUN.
 
 use crate::space::layout::BlockLayout;
+use crate::terms::bits::cells;
 use crate::terms::block::{BlockIndex, Stream};
 use alloc::boxed::Box;
 use aster_units::{LunIndex, Ppa};
 use core::cell::Cell;
 
-type OfLun = [Cell<Option<Open>>; Stream::ALL.len()];
+/// The streams that are not the host's.
+const OTHERS: usize = 2;
 
 /// The open blocks of all LUNs.
 pub(crate) struct OpenBlocks {
     layout: BlockLayout,
-    luns: Box<[OfLun]>,
+    // Streams of the host.
+    hosts: u8,
+    // LUN after LUN: one place for each of the host's streams, then one for each of the others.
+    open: Box<[Cell<Option<Open>>]>,
 }
 
 /// An open block and its next page.
@@ -22,32 +27,62 @@ pub(crate) struct Open {
 }
 
 impl OpenBlocks {
-    pub(crate) fn new(layout: BlockLayout) -> Self {
-        OpenBlocks { layout, luns: layout.all_luns().map(|_| OfLun::default()).collect() }
+    /// No block is open. The host has `hosts` streams.
+    pub(crate) fn new(layout: BlockLayout, hosts: u8) -> Self {
+        assert!(hosts > 0, "the host has a stream at least");
+        OpenBlocks { layout, hosts, open: cells(layout.total_luns() * (usize::from(hosts) + OTHERS), None) }
     }
     pub(crate) fn forget(&self) {
-        self.luns.iter().flatten().for_each(|open| open.set(None));
+        self.open.iter().for_each(|open| open.set(None));
+    }
+    /// All streams.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = Stream> + use<> {
+        Stream::all(self.hosts)
+    }
+    /// Whether there is such a stream.
+    pub(crate) fn has(&self, stream: Stream) -> bool {
+        !matches!(stream, Stream::Host(number) if number >= self.hosts)
+    }
+    #[inline]
+    fn lun(&self, lun: LunIndex) -> &[Cell<Option<Open>>] {
+        let streams = usize::from(self.hosts) + OTHERS;
+        &self.open[lun.index() * streams..][..streams]
+    }
+    #[inline]
+    fn slot(&self, lun: LunIndex, stream: Stream) -> &Cell<Option<Open>> {
+        let at = match stream {
+            Stream::Host(number) => {
+                debug_assert!(number < self.hosts, "the host has {} streams", self.hosts);
+                usize::from(number)
+            }
+            Stream::Gc => usize::from(self.hosts),
+            Stream::Mapping => usize::from(self.hosts) + 1,
+        };
+        &self.lun(lun)[at]
     }
     /// The block that a stream fills in a LUN.
     #[inline]
     pub(crate) fn of(&self, lun: LunIndex, stream: Stream) -> Option<Open> {
-        self.luns[lun.index()][stream as usize].get()
+        self.slot(lun, stream).get()
     }
     /// The stream that fills a block, and its next page.
     pub(crate) fn find(&self, block: BlockIndex) -> Option<(Stream, u16)> {
         let lun = self.layout.lun_of(block);
         let of_block = |stream| self.of(lun, stream).filter(|open| open.block == block);
-        Stream::ALL.into_iter().find_map(|stream| Some((stream, of_block(stream)?.next)))
+        self.streams().find_map(|stream| Some((stream, of_block(stream)?.next)))
     }
     /// The open blocks of a LUN.
     pub(crate) fn of_lun(&self, lun: LunIndex) -> impl Iterator<Item = Open> + '_ {
-        self.luns[lun.index()].iter().filter_map(Cell::get)
+        self.lun(lun).iter().filter_map(Cell::get)
+    }
+    /// The open blocks of a LUN that the host fills, in the order of its streams.
+    pub(crate) fn of_host(&self, lun: LunIndex) -> impl Iterator<Item = Open> + '_ {
+        self.lun(lun)[..usize::from(self.hosts)].iter().filter_map(Cell::get)
     }
     /// A stream begins to fill this block, from a given page on.
     pub(crate) fn open(&self, stream: Stream, open: Open) {
         assert!(u32::from(open.next) < self.layout.pages_per_block(), "a full block is open");
-        let lun = self.layout.lun_of(open.block).index();
-        let before = self.luns[lun][stream as usize].replace(Some(open));
+        let before = self.slot(self.layout.lun_of(open.block), stream).replace(Some(open));
         assert_eq!(before, None, "two blocks of a LUN are open for the same");
     }
     /// The next page of a block.
@@ -58,7 +93,7 @@ impl OpenBlocks {
     #[inline]
     pub(crate) fn take_page(&self, ppa: Ppa) -> bool {
         let block = self.layout.block_of(ppa);
-        let lun = &self.luns[self.layout.lun_of(block).index()];
+        let lun = self.lun(self.layout.lun_of(block));
         let is_of = |slot: &&Cell<Option<Open>>| slot.get().is_some_and(|open| open.block == block);
         let slot = lun.iter().find(is_of).expect("a page is taken from an open block");
         let mut open = slot.get().expect("found as open");
@@ -70,7 +105,7 @@ impl OpenBlocks {
     }
     /// The block takes no more pages.
     pub(crate) fn close(&self, block: BlockIndex) {
-        for slot in &self.luns[self.layout.lun_of(block).index()] {
+        for slot in self.lun(self.layout.lun_of(block)) {
             if slot.get().is_some_and(|open| open.block == block) {
                 slot.set(None);
             }
@@ -86,5 +121,9 @@ impl OpenBlocks {
         let open = self.of(lun, stream)?;
         let is_begun = !u32::from(open.next).is_multiple_of(self.layout.pages_per_line());
         is_begun.then(|| self.page_of(open))
+    }
+    /// Whether one of the host's streams has begun a word line of a LUN and not completed it.
+    pub(crate) fn is_host_line_begun(&self, lun: LunIndex) -> bool {
+        (0..self.hosts).any(|number| self.next_of_line(lun, Stream::Host(number)).is_some())
     }
 }

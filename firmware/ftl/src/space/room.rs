@@ -27,6 +27,8 @@ pub(crate) struct Room {
     wear: Rc<Wear>,
     // LUNs in which collection gains no more room, and their number.
     full: Box<[Cell<bool>]>,
+    // LUNs in which the host's streams share open blocks, until a block is erased.
+    shared: Box<[Cell<bool>]>,
     full_luns: Cell<u32>,
 }
 
@@ -52,10 +54,11 @@ impl Room {
             wear: Rc::clone(of.wear),
             full: cells(layout.total_luns(), false),
             full_luns: Cell::new(0),
+            shared: cells(layout.total_luns(), false),
         }
     }
     pub(crate) fn forget(&self) {
-        self.full.iter().for_each(|full| full.set(false));
+        self.full.iter().chain(&self.shared).for_each(|mark| mark.set(false));
         self.full_luns.set(0);
     }
 
@@ -64,7 +67,7 @@ impl Room {
     /// Free blocks of a LUN that a stream leaves alone.
     pub(crate) fn kept_from(&self, stream: Stream) -> usize {
         match stream {
-            Stream::Host => self.reserve + self.for_mapping,
+            Stream::Host(_) => self.reserve + self.for_mapping,
             Stream::Gc if self.evacuation.is_on() => 0,
             Stream::Gc | Stream::Mapping => self.reserve,
         }
@@ -84,9 +87,9 @@ impl Room {
     /// The open block of another stream in which a stream may continue if it may not open one.
     pub(crate) fn lent_to(&self, lun: LunIndex, stream: Stream) -> Option<Open> {
         match stream {
-            Stream::Host => None,
-            // If garbage collection has lost its reserve to failures, it continues in the host's block.
-            Stream::Gc => self.open.of(lun, Stream::Host),
+            Stream::Host(_) if !self.shared[lun.index()].get() => None,
+            // If garbage collection has lost its reserve to failures, it continues in a block of the host.
+            Stream::Host(_) | Stream::Gc => self.open.of_host(lun).next(),
             Stream::Mapping => self.lent_by_collector(lun),
         }
     }
@@ -105,9 +108,9 @@ impl Room {
     /// Pages that the host can program in a LUN without any further garbage collection.
     pub(crate) fn host_pages_left(&self, lun: LunIndex) -> u64 {
         let pages = self.layout.pages_per_block();
-        let open = self.open.of(lun, Stream::Host).map_or(0, |open| pages - u32::from(open.next));
-        let free = self.free.len(lun).saturating_sub(self.kept_from(Stream::Host)) as u64;
-        free * u64::from(pages) + u64::from(open)
+        let open: u64 = self.open.of_host(lun).map(|open| u64::from(pages - u32::from(open.next))).sum();
+        let free = self.free.len(lun).saturating_sub(self.kept_from(Stream::Host(0))) as u64;
+        free * u64::from(pages) + open
     }
     /// Whether garbage collection may open another block.
     pub(crate) fn has_room_for_copies(&self, lun: LunIndex) -> bool {
@@ -123,7 +126,7 @@ impl Room {
     /// Whether neither waiting nor collecting can make room for the host: nothing is in flight, and there is
     /// nothing to gain.
     pub(crate) fn is_stuck(&self, lun: LunIndex) -> bool {
-        let may_write = self.open.of(lun, Stream::Host).is_some() || self.may_open(lun, Stream::Host);
+        let may_write = self.open.of_host(lun).next().is_some() || self.may_open(lun, Stream::Host(0));
         self.in_flight.is_at_rest(lun) && !self.evacuation.has_any(lun) && !may_write
     }
     /// Whether a block may be emptied without a gain of room. This must never use blocks that garbage
@@ -134,14 +137,21 @@ impl Room {
             && (!scarce || self.wear.background_is_due(lun))
     }
 
-    // ---- LUNs that are full ----
+    // ---- LUNs that are full, or nearly ----
 
     /// Neither waiting nor collecting can make room for the host any more.
     pub(crate) fn set_full(&self, lun: LunIndex) {
         self.mark(lun, true);
     }
+    /// A stream of the host waits for room, and collecting gains none. If other streams have blocks open, all
+    /// of them write there until a block is erased. Returns true if that is news.
+    pub(crate) fn share_open(&self, lun: LunIndex) -> bool {
+        let shares = self.open.of_host(lun).next().is_some() && !self.may_open(lun, Stream::Host(0));
+        shares && !self.shared[lun.index()].replace(true)
+    }
     /// A block of the LUN was erased.
     pub(crate) fn gains_block(&self, lun: LunIndex) {
+        self.shared[lun.index()].set(false);
         self.mark(lun, false);
     }
     fn mark(&self, lun: LunIndex, full: bool) {

@@ -12,7 +12,7 @@ const LOG_BLOCKS: u64 = 8;
 /// The most free blocks of a LUN that a log page lists.
 const LISTED_MAX: usize = 8;
 /// Blocks of a LUN with pages that aren't journaled: the open ones of the host and of garbage collection, and
-/// the one that was filled last.
+/// the one that was filled last. Each further stream of the host, and a map on flash, has one more.
 const RANGES_PER_LUN: usize = 3;
 /// The fewest runs of stale pages that a log page must have room for.
 const VOID_RUNS_MIN: usize = 64;
@@ -67,8 +67,8 @@ impl Areas<'_> {
     /// page is too small.
     pub(crate) fn free_list_max(&self) -> usize {
         let (page, luns) = (self.0.geometry.page_bytes as usize, self.0.geometry.total_luns() as usize);
-        let of_map = self.0.mapping_reserve_blocks() as usize;
-        let ranges = (RANGES_PER_LUN + of_map) * luns + page / OPENED_SHARE;
+        let further = self.0.mapping_reserve_blocks() as usize + self.0.further_streams() as usize;
+        let ranges = (RANGES_PER_LUN + further) * luns + page / OPENED_SHARE;
         let emptied = luns;
         let taken = HEADER_BYTES
             + ENTRIES_BYTES_MIN
@@ -96,7 +96,7 @@ impl Areas<'_> {
     /// blocks are its metadata, the reserve, one open block of garbage collection, and the rest, which is
     /// closed. If the logical pages can't fill the rest, some closed block has a stale page, and collecting
     /// it gains room. So a LUN needs blocks for its share of the logical pages, for metadata, and for garbage
-    /// collection to work in.
+    /// collection to work in. Blocks that further streams of the host have open may be half empty.
     pub fn blocks_needed_per_lun(&self) -> u64 {
         let pages = self.0.logical_pages() + self.0.map_units();
         let share = pages.div_ceil(u64::from(self.0.geometry.total_luns()));
@@ -107,6 +107,7 @@ impl Areas<'_> {
             + self.log_blocks_per_lun()
             + u64::from(self.0.gc.reserve_blocks)
             + of_map
+            + u64::from(self.0.further_streams())
             + 1
     }
     /// Whether a LUN has enough blocks as long as none of them is bad.

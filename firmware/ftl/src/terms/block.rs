@@ -38,20 +38,25 @@ pub(crate) enum BlockState {
 /// Who fills an open block. Data of different age is kept apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stream {
-    Host,
+    /// What the host writes, by the number of one of its streams.
+    Host(u8),
     Gc,
     /// Translation pages of a map kept on flash.
     Mapping,
 }
 
 impl Stream {
-    /// All streams.
-    pub(crate) const ALL: [Stream; 3] = [Stream::Host, Stream::Gc, Stream::Mapping];
-
+    /// All streams, of which `hosts` are the host's.
+    pub(crate) fn all(hosts: u8) -> impl Iterator<Item = Stream> + use<> {
+        (0..hosts).map(Stream::Host).chain([Stream::Gc, Stream::Mapping])
+    }
+    pub(crate) const fn is_host(self) -> bool {
+        matches!(self, Stream::Host(_))
+    }
     /// Who programs the stream's pages, be they data or padding.
     pub(crate) const fn source(self) -> FlashSource {
         match self {
-            Stream::Host => FlashSource::User,
+            Stream::Host(_) => FlashSource::User,
             Stream::Gc => FlashSource::Gc,
             Stream::Mapping => FlashSource::Mapping,
         }

@@ -1,7 +1,7 @@
 //! All bounds of its configuration that the FTL relies on.
 
 use crate::terms::config::{
-    Capacity, FtlConfig, GC_DEPTH_MAX, MAPPING_UNIT_MIN, UNITS_PER_PAGE_MAX, WearLevelling,
+    Capacity, FtlConfig, GC_DEPTH_MAX, MAPPING_UNIT_MIN, STREAMS_MAX, UNITS_PER_PAGE_MAX, WearLevelling,
 };
 use crate::terms::config_error::ConfigError;
 use crate::terms::map_cache::{MapCache, MapKind};
@@ -64,6 +64,7 @@ impl FtlConfig {
             "pages_per_word_line",
             "from 1 to 4",
         )?;
+        check((1..=STREAMS_MAX).contains(&self.streams), "streams", "from 1 to 16")?;
         check(
             u32::from(self.geometry.pages_per_block).is_multiple_of(self.lines.at_once()),
             "pages_per_block",
@@ -181,7 +182,7 @@ impl FtlConfig {
     }
     /// The part of a LUN's closed blocks that is valid once the drive is full.
     fn full(&self) -> f64 {
-        let kept = self.gc.reserve_blocks + self.mapping_reserve_blocks() + 1;
+        let kept = self.gc.reserve_blocks + self.mapping_reserve_blocks() + self.further_streams() + 1;
         let closed = self.areas().data_blocks_per_lun().saturating_sub(kept.into());
         let pages = (self.logical_pages() + self.map_units()).div_ceil(self.geometry.total_luns().into());
         pages as f64 / (closed * u64::from(self.geometry.pages_per_block)) as f64

@@ -180,6 +180,8 @@ pub struct FtlConfig {
     pub host: HostConfig,
     /// When garbage collection runs, and with how much at once.
     pub gc: GcConfig,
+    /// Streams of what the host writes, from 1 to [`STREAMS_MAX`]: each fills a block of its own in a LUN.
+    pub streams: u8,
     /// Pages that a word line has, and whether they are programmed together.
     pub lines: LineConfig,
     /// The map is stored after this many pages of data have been programmed; 0 for 256 times as many as the
@@ -206,6 +208,8 @@ pub fn oob_bytes(page_bytes: u32, unit_bytes: u32) -> usize {
 }
 /// The fewest copies of a log page: of two, one may become unreadable.
 const LOG_COPIES_MIN: u16 = 2;
+/// The most streams of what the host writes.
+pub const STREAMS_MAX: u8 = 16;
 /// The most pages that a LUN's garbage collection has in flight.
 pub const GC_DEPTH_MAX: u8 = 16;
 /// Bytes of NVRAM, from 0 on, that the FTL keeps its root record in (twice).
@@ -263,6 +267,10 @@ impl FtlConfig {
     /// Free blocks of a LUN that are kept for translation pages.
     pub(crate) fn mapping_reserve_blocks(&self) -> u32 {
         u32::from(self.map_cache().is_some())
+    }
+    /// Streams of the host beyond the first.
+    pub(crate) fn further_streams(&self) -> u32 {
+        u32::from(self.streams).saturating_sub(1)
     }
     /// How pages are divided into mapping units.
     pub(crate) const fn units(&self) -> UnitShape {

@@ -371,6 +371,7 @@ proptest! {
         gc_depth in 1u8..6,
         gc_free_blocks in 1u32..5,
         percent in 7.0..40.0,
+        streams in 1u8..5,
         cycles in 0u64..3000,
         pages_per_word_line in 1u16..5,
         whole_lines: bool,
@@ -389,6 +390,7 @@ proptest! {
                 free_blocks: gc_free_blocks + u32::from(program_faults.is_some()),
                 ..config(content).gc
             },
+            streams,
             lines: LineConfig {
                 pages: pages_per_word_line,
                 whole: whole_lines
@@ -397,7 +399,9 @@ proptest! {
             },
             checkpoint_pages: checkpoint_pages.unwrap_or(0),
             // Failing blocks need spare ones.
-            capacity: Capacity::OverProvisioning(if program_faults.is_some() { 60.0 } else { percent }),
+            capacity: Capacity::OverProvisioning(
+                if program_faults.is_some() { 60.0 } else { percent } + 6.0 * f64::from(streams - 1),
+            ),
             costs: FtlCosts {
                 command: cycles,
                 slice: cycles,
@@ -411,7 +415,7 @@ proptest! {
             ..config(content)
         };
         let assigner = if way_first { Assigner::WayFirst } else { Assigner::ChannelFirst };
-        let mut bench = Bench::deciding(Decisions { victims, assigner }, config);
+        let mut bench = Bench::deciding(Decisions { victims, assigner, ..Decisions::default() }, config);
         bench.cells.borrow_mut().faults.program = program_faults.unwrap_or(0);
         let mut host = CheckedHost::new(&bench);
         host.work(&bench, 1_000, seed);
@@ -439,8 +443,7 @@ fn blocks_of_one_word_line_are_collected_for_good() {
             capacity: Capacity::OverProvisioning(60.0),
             ..config(Content::Fingerprint)
         };
-        let bench =
-            Bench::deciding(Decisions { victims: *victims, assigner: Assigner::ChannelFirst }, config);
+        let bench = Bench::deciding(Decisions { victims: *victims, ..Decisions::default() }, config);
         let mut host = CheckedHost::new(&bench);
         host.work(&bench, 500, 0);
         host.verify(&bench);

@@ -5,12 +5,12 @@ use crate::checkpoint::directory_copies::bytes_of;
 use crate::{
     Assigner, Capacity, CareConfig, Collection, DriveState, FirstAccess, Ftl, FtlConfig, FtlCosts, FtlHandle,
     GcConfig, Greedy, HostConfig, LineConfig, MapKind, Mapping, MappingPorts, NVRAM_BYTES, Refresh,
-    ResidentMap, Setup, WearLevelling,
+    ResidentMap, Setup, UpdateDistance, WearLevelling,
 };
 use aster_board::{EmmcCard, EmmcCells, EmmcTimes, SharedEmmcCells};
 use aster_events::Recorder;
 use aster_exec::{Core, Exec, Handler, HandlerId};
-use aster_parties::{NvramSlice, TranslationView, VictimPolicy};
+use aster_parties::{NvramSlice, StreamPolicy, TranslationView, VictimPolicy};
 use aster_ports::cores::Interrupt;
 use aster_ports::dram::{Dram, SharedDram};
 use aster_ports::emmc::{EMMC_BLOCK_BYTES, EmmcPort};
@@ -59,6 +59,7 @@ pub fn config(content: Content) -> FtlConfig {
             first_access: FirstAccess::Zeroes,
         },
         gc: GcConfig { reserve_blocks: 1, free_blocks: 2, collection: Collection::OnDemand, depth: 2 },
+        streams: 1,
         lines: LineConfig { pages: 1, whole: false },
         checkpoint_pages: 0,
         care: CareConfig {
@@ -180,18 +181,23 @@ impl Front {
 #[derive(Clone, Copy)]
 pub struct Decisions {
     pub victims: fn() -> Box<dyn VictimPolicy>,
+    pub streams: fn() -> Box<dyn StreamPolicy>,
     pub assigner: Assigner,
 }
 
 impl Default for Decisions {
     fn default() -> Self {
-        Decisions { victims: || Box::new(Greedy), assigner: Assigner::default() }
+        Decisions {
+            victims: || Box::new(Greedy),
+            streams: || Box::new(UpdateDistance::default()),
+            assigner: Assigner::default(),
+        }
     }
 }
 
 impl Decisions {
     fn of(self, config: FtlConfig) -> Setup {
-        Setup::new(config, (self.victims)(), &self.assigner).unwrap()
+        Setup::new(config, (self.victims)(), &self.assigner).unwrap().with_streams((self.streams)())
     }
 }
 
@@ -330,7 +336,12 @@ impl<M: MadeForTests> AnyBench<M> {
     }
     /// Cuts the power, whatever is going on, and switches it on again.
     pub fn restart(self) -> Self {
-        let (by, config) = (self.decisions, self.config);
+        let config = self.config;
+        self.restart_as(config)
+    }
+    /// As [`AnyBench::restart`], with another configuration.
+    pub fn restart_as(self, config: FtlConfig) -> Self {
+        let by = self.decisions;
         let (cells, nvram, emmc) = self.cut();
         Self::with_emmc(by, config, cells, nvram, emmc)
     }

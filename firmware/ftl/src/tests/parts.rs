@@ -77,7 +77,7 @@ impl JournalAlone {
         journal.runtime().count(|stats| stats.state = DriveState::Ready);
         let total = journal.blocks().table().layout.total();
         for block in (0..total).map(BlockIndex) {
-            let (state, stream) = (BlockState::Free, Stream::Host);
+            let (state, stream) = (BlockState::Free, Stream::Host(0));
             let entry = BlockEntry { state, stream, next: 0, erases: 0, unverified: false };
             journal.blocks().table().adopt(block, entry).unwrap();
         }

@@ -301,6 +301,43 @@ fn nothing_flushed_is_lost_when_commands_are_completed_with_their_last_byte() {
     }
 }
 
+/// As above, with several blocks of a LUN open for the host.
+#[test]
+fn nothing_flushed_is_lost_of_several_streams() {
+    let (base, seeds) = if is_long() { (first_seed(), 200) } else { (first_seed() + 400, 3) };
+    for seed in base..base + seeds {
+        let (lines, streams) = [((2, false), 3), ((1, false), 2), ((3, true), 4)][seed as usize % 3];
+        let config = FtlConfig {
+            streams,
+            capacity: Capacity::OverProvisioning(60.0),
+            ..small(Content::Full, lines.0, lines.1)
+        };
+        torture(config, seed, 12);
+    }
+}
+
+/// Blocks of a stream that no longer is are collected like any other.
+#[test]
+fn a_drive_goes_on_with_fewer_streams() {
+    for is_clean in [true, false] {
+        let capacity = Capacity::OverProvisioning(60.0);
+        let config = Bench::fit(FtlConfig { streams: 4, capacity, ..small(Content::Full, 2, false) });
+        let mut bench = Bench::fresh(config);
+        let mut torture = Torture::new(&bench, 7);
+        torture.fill(&bench);
+        torture.work_until(&bench, bench.exec.now() + Duration::from_micros(40_000));
+        if is_clean {
+            torture.finish(&bench);
+            assert_eq!(bench.shut_down(), HostStatus::Success);
+        }
+        bench = bench.restart_as(FtlConfig { streams: 1, ..config });
+        bench.wait_booted();
+        assert_eq!((bench.ftl.state(), bench.ftl.boot_error()), (DriveState::Ready, None));
+        torture.verify(&bench);
+        torture.fill(&bench);
+    }
+}
+
 /// Many LUNs of few small blocks, none of which has any to spare: storing the map erases blocks as well as
 /// garbage collection, which finds no room just then.
 #[test]

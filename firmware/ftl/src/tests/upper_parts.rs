@@ -106,7 +106,7 @@ impl UpperParts {
                     bytes.fill(byte);
                 }
             }
-            cache.entries.written(entry, granules);
+            cache.entries.written(entry, granules, 0);
             cache.evict_locked(entry).await.unwrap().1
         })
     }
@@ -150,7 +150,7 @@ fn have_erased_blocks(journal: &Journal) {
     let total = journal.blocks().table().layout.total();
     for block in (0..total).map(BlockIndex) {
         let state = if of_log.contains(&block) { BlockState::Log } else { BlockState::Free };
-        let entry = BlockEntry { state, stream: Stream::Host, next: 0, erases: 0, unverified: false };
+        let entry = BlockEntry { state, stream: Stream::Host(0), next: 0, erases: 0, unverified: false };
         journal.blocks().table().adopt(block, entry).unwrap();
     }
     journal.log.end_boot();

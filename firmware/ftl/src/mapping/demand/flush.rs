@@ -42,7 +42,7 @@ pub(super) async fn run(map: Rc<Demand>, buffer: BufferId) {
             Work::Pad(page) => map.make_safe(page).await,
             Work::PadAll => {
                 for lun in (0..map.runtime().geometry.total_luns()).map(LunIndex) {
-                    map.journal().writer.pad_line(lun, Stream::Host).await;
+                    map.journal().writer.pad_host_lines(lun).await;
                 }
             }
         }
@@ -122,7 +122,7 @@ impl Demand {
                 return None;
             }
             let luns = (0..self.runtime().geometry.total_luns()).map(LunIndex);
-            let is_begun = |lun: LunIndex| blocks.table().open.next_of_line(lun, Stream::Host).is_some();
+            let is_begun = |lun: LunIndex| blocks.table().open.is_host_line_begun(lun);
             if luns.clone().any(is_begun) {
                 return Some(Work::PadAll);
             }
