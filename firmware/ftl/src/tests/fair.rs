@@ -81,10 +81,15 @@ fn oldest(config: FtlConfig, reads_of_ten: u64, commands: u64, seed: u64) -> (Du
 /// What a command waits for at most. Before it there are the other commands, one slice each, that came
 /// before it, and as many again whose evictions were begun by then: `2 * slots` pages to program in all, if
 /// all of them are of its LUN, and each may need a victim of its own, which has all but one of its pages
-/// copied. The command's own eviction and read come on top.
+/// copied. A block is opened only once a page of the log has listed it: in these small blocks, of which a LUN
+/// has few free ones, that is a page for each, with its copies and their share of a block of the log. The
+/// command's own eviction and read come on top.
 fn bound(config: &FtlConfig) -> Duration {
     let pages = 2 * u64::from(config.host.command_slots) + 2;
-    let victim = u64::from(config.geometry.pages_per_block) * (READ + PROGRAM) + ERASE;
+    let of_block = u64::from(config.geometry.pages_per_block);
+    let copies = u64::from(config.lines.log_copies());
+    let log = copies * PROGRAM + ERASE * copies / of_block;
+    let victim = of_block * (READ + PROGRAM) + ERASE + log;
     Duration::from_micros(pages * (READ + PROGRAM + victim))
 }
 /// Microseconds of the slowest read, program and erase of [`super::flash`]. While a command waits for room,
