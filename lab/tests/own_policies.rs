@@ -59,6 +59,7 @@ fn the_page_shows_them_as_they_are() {
     let main = include_str!("../../examples/own-policies/src/main.rs");
     let parties = [
         include_str!("../../base/parties/src/victims.rs"),
+        include_str!("../../base/parties/src/streams.rs"),
         include_str!("../../base/parties/src/placement.rs"),
     ]
     .map(without_comments);
