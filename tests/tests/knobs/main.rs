@@ -474,7 +474,7 @@ const CASES: &[Case] = &cases! {
         |p| p.ftl.victim_choices = Some(1),
     "ftl.victim_window_percent" Run on |p| p.ftl.victims = "windowed-greedy".to_owned(); =>
         |p| p.ftl.victim_window_percent = Some(10),
-    "ftl.streams" Run => |p| { p.ftl.streams = 4; p.ftl.stream_policy = "update-distance".to_owned(); },
+    "ftl.streams" Run => |p| { p.ftl.streams = 2; p.ftl.stream_policy = "update-distance".to_owned(); },
     "ftl.stream_policy" Run => |p| { p.ftl.streams = 2; p.ftl.stream_policy = "update-distance".to_owned(); },
     "ftl.gc_free_blocks" Run => |p| p.ftl.gc_free_blocks = 4,
     "ftl.collection" Run => |p| p.ftl.collection = CollectionName::Paced,
