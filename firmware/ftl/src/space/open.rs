@@ -66,10 +66,17 @@ impl OpenBlocks {
         self.slot(lun, stream).get()
     }
     /// The stream that fills a block, and its next page.
+    #[inline]
     pub(crate) fn find(&self, block: BlockIndex) -> Option<(Stream, u16)> {
-        let lun = self.layout.lun_of(block);
-        let of_block = |stream| self.of(lun, stream).filter(|open| open.block == block);
-        self.streams().find_map(|stream| Some((stream, of_block(stream)?.next)))
+        let lun = self.lun(self.layout.lun_of(block));
+        let of_block = |slot: &Cell<Option<Open>>| slot.get().filter(|open| open.block == block);
+        let (at, open) = (0u8..).zip(lun).find_map(|(at, slot)| Some((at, of_block(slot)?)))?;
+        let stream = match at.checked_sub(self.hosts) {
+            None => Stream::Host(at),
+            Some(0) => Stream::Gc,
+            Some(_) => Stream::Mapping,
+        };
+        Some((stream, open.next))
     }
     /// The open blocks of a LUN.
     pub(crate) fn of_lun(&self, lun: LunIndex) -> impl Iterator<Item = Open> + '_ {
