@@ -113,6 +113,8 @@ def carry_out(
     if progress is True:
         with bar() as tell:
             outcome = _aster.run(profile, replace(asked, progress=tell))
+            # A short run tells nothing of itself.
+            tell("run", 1.0)
     else:
         outcome = _aster.run(profile, replace(asked, progress=progress or None))
     run = Run(profile, asked, outcome)
