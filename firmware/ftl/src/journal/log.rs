@@ -19,7 +19,6 @@ use crate::journal::own_pages::OwnPages;
 use crate::journal::record::RootRecord;
 use crate::media::requests::Media;
 use crate::page::buffers::PageBuffers;
-use crate::terms::block::Stream;
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
 use crate::terms::runtime::Runtime;
@@ -431,7 +430,7 @@ impl LogWriter {
             let marked = done.map(|programmed| self.blocks.line_durable(programmed)).is_some();
             self.writer.padded(programs.padding()).await;
             if marked {
-                return self.writer.pad_line(lun, Stream::Host(0)).await;
+                return self.writer.pad_host_lines(lun).await;
             }
         }
     }
