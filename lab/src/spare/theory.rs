@@ -48,7 +48,7 @@ pub(crate) fn pool(profile: &Profile) -> Pool {
 
 /// Half of the blocks that streams of the host beyond the first have open.
 pub(super) fn half_open(profile: &Profile) -> u32 {
-    u32::from(profile.ftl.streams - 1).div_ceil(2)
+    u32::from(profile.ftl.streams.saturating_sub(1)).div_ceil(2)
 }
 
 /// Theory's value for a pool, if there is one.
