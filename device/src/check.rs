@@ -131,7 +131,7 @@ pub fn namespace_with(
     let (bytes, profile, part): (_, _, fn(&SharedNvram) -> NvramSlice) = match profile.target {
         Some(_) => {
             let bytes = target::make(pieces, profile, content)?.capacity_bytes();
-            (bytes, &target::face(profile), target_front_end_part)
+            (bytes, &configure::before_target(profile), target_front_end_part)
         }
         None => (pieces.make_translation(profile, content)?.capacity_bytes(), profile, front_end_part),
     };

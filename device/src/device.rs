@@ -1,7 +1,7 @@
 use crate::arrivals::Write;
 use crate::assembly::{self, Array, Face, Kept, Wanted};
 use crate::channels::ChannelHardware;
-use crate::configure::{BuildError, value};
+use crate::configure::{self, BuildError, value};
 use crate::firmware::StatisticsLog;
 use crate::host_link::Transport;
 use crate::media::Media;
@@ -9,7 +9,7 @@ use crate::pci::send_released;
 use crate::pieces::Pieces;
 use crate::profile::Profile;
 use crate::stackful::StackStats;
-use crate::target::{self, Below, Side};
+use crate::target::{Below, Side};
 use crate::thermal::ThermalStats;
 use crate::wear::used_blocks;
 use aster_board::LinkStats;
@@ -51,7 +51,7 @@ enum Under {
     /// Flash.
     Array(Box<Array>),
     /// A drive, which the target makes blocks of.
-    Drive(Rc<Below>),
+    Drive(Rc<Below<Device>>),
 }
 
 /// What each part of a drive has done so far.
@@ -124,7 +124,7 @@ impl Device {
             return assemble(profile, pieces);
         }
         let side = Side::make(&pieces, profile, content, name, serial)?;
-        let drive = assemble(&target::below(profile), pieces)?;
+        let drive = assemble(&configure::below_target(profile), pieces)?;
         Device::over(side, profile, Rc::new(drive))
     }
 
@@ -149,7 +149,7 @@ impl Device {
 
     fn over(side: Side, profile: &Profile, drive: Rc<Device>) -> Result<Self, BuildError> {
         let kept = Rc::clone(&drive.kept);
-        let (face, below) = side.power_on(profile, drive)?;
+        let (face, below) = side.power_on(profile, drive, &kept)?;
         Ok(Device { face, under: Under::Drive(below), kept })
     }
     fn with_flash(wanted: Wanted<'_>, pieces: Pieces, media: Media) -> Result<Self, BuildError> {
@@ -158,10 +158,6 @@ impl Device {
         Ok(Device { face, under: Under::Array(Box::new(array)), kept })
     }
 
-    /// What the drive with the flash is, and has for good.
-    pub(crate) fn kept(&self) -> &Kept {
-        &self.kept
-    }
     /// The drive that this one stands over, if its profile has a target.
     pub fn below(&self) -> Option<Rc<Device>> {
         match &self.under {
@@ -524,7 +520,7 @@ impl Device {
             Under::Drive(below) if below.has_ftl() => return DriveStats { ftl, ..below.drive().stats() },
             Under::Drive(below) => return below.drive().stats(),
         };
-        let (inspect, kept) = (self.nand(), self.kept());
+        let (inspect, kept) = (self.nand(), &self.kept);
         DriveStats {
             ftl,
             nand: inspect.totals_of_drive(),
@@ -706,7 +702,7 @@ impl Device {
             return Err(value("target", "must be given: only a host with an FTL outlives its drive"));
         };
         let (content, recorder, at) = (self.content(), self.recorder(), self.now());
-        let profile = target::below(profile);
+        let profile = configure::below_target(profile);
         below.restart(|media| {
             let wanted = Wanted { name, profile: &profile, content, recorder, at };
             Device::with_flash(wanted, pieces.into(), media)
@@ -748,6 +744,7 @@ impl Drop for Device {
     }
 }
 
+mod lower;
 #[cfg(test)]
 mod order;
 #[cfg(test)]

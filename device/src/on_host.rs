@@ -50,5 +50,5 @@ pub fn refresh_on_host(profile: &Profile, facts: &MediaFacts) -> Refresh {
 /// # Errors
 /// When the profile doesn't describe a working drive.
 pub fn capacity_below(profile: &Profile, content: Content) -> Result<u64, BuildError> {
-    Ok(Pieces::default().make_translation(&crate::target::below(profile), content)?.capacity_bytes())
+    Ok(Pieces::default().make_translation(&configure::below_target(profile), content)?.capacity_bytes())
 }

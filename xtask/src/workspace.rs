@@ -229,9 +229,6 @@ fn is_foreign(path: &Path) -> bool {
     name.starts_with('.') || name == "node_modules" || (name == "target" && is_built())
 }
 
-/// A folder whose sources no rule sees yet: with them ten files of `device` form a circle.
-const UNSEEN: &str = "device/src/target/";
-
 /// The files of the tree that have one of `extensions`, read.
 fn read_files(root: &Path, paths: &[String], extensions: &[&str]) -> io::Result<Vec<SourceFile>> {
     let has_one = |path: &&String| {
@@ -241,7 +238,7 @@ fn read_files(root: &Path, paths: &[String], extensions: &[&str]) -> io::Result<
     };
     let read =
         |path: &String| Ok(SourceFile { path: path.clone(), text: fs::read_to_string(root.join(path))? });
-    paths.iter().filter(has_one).filter(|path| !path.starts_with(UNSEEN)).map(read).collect()
+    paths.iter().filter(has_one).map(read).collect()
 }
 
 /// Every file below `root` that isn't foreign.

@@ -1,6 +1,7 @@
 //! The board (`hardware/board`): link, core clock, buses.
 
 use super::error::{BuildError, value};
+use super::target::least_target_command;
 use super::times::{micros, nanos};
 use crate::core_role::CoreRole;
 use crate::profile::{MESSAGE_UNIT, Profile, TransportName};
@@ -52,7 +53,7 @@ pub(crate) fn packet_link(profile: &Profile) -> TlpLinkConfig {
 /// sends.
 pub fn least_command(profile: &Profile) -> Duration {
     if let Some(target) = &profile.target {
-        return crate::target::least_command(target);
+        return least_target_command(target);
     }
     let mut link = link(profile);
     if profile.host.transport == TransportName::Tlp {
@@ -166,10 +167,6 @@ pub(crate) fn die_groups(profile: &Profile) -> DieGroups {
 pub(crate) fn pci_ids(profile: &Profile) -> PciIds {
     let (vendor, device) = (profile.link.vendor_id, profile.link.device_id);
     PciIds { vendor, device, subsystem_vendor: vendor, subsystem: device, revision: 1 }
-}
-/// Vendor and device of an NVMe controller of ours, whatever the ids of its drive.
-pub(crate) const fn own_ids() -> (u16, u16) {
-    (crate::profile::VENDOR, crate::profile::DEVICE)
 }
 /// Max_Payload_Size in bytes that a function offers whose packets are counted and not sent.
 const MAX_PAYLOAD: u32 = 256;

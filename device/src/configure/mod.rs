@@ -16,12 +16,13 @@ mod open_channel;
 mod parties;
 mod ports;
 mod sched;
+mod target;
 mod times;
 
 pub use board::least_command;
 pub(crate) use board::{
-    ControlBuses, alarm_kelvins, buses, control_buses, die_groups, emmc, frequency, link, own_ids,
-    packet_link, pci_ids, pci_link, power_report, sensor,
+    ControlBuses, alarm_kelvins, buses, control_buses, die_groups, emmc, frequency, link, packet_link,
+    pci_ids, pci_link, power_report, sensor,
 };
 pub(crate) use channel::{bus_timing, clock, engine, solvers};
 pub(crate) use ecc::{code_bytes, ecc_engine};
@@ -36,3 +37,4 @@ pub(crate) use open_channel::{mcu, open_channel, open_channel_20, vectors};
 pub(crate) use parties::media_facts;
 pub(crate) use ports::oob_bytes;
 pub(crate) use sched::{big_loop, interface_layer, tasks, workers};
+pub(crate) use target::{TARGET_LATENCY, before_target, below_target, target, target_command_ns};

@@ -1,22 +1,48 @@
 //! The drive below a target, as the host's executor sees it.
 
 use crate::configure::BuildError;
-use crate::device::Device;
 use crate::media::Media;
 use aster_exec::{Exec, Handler, HandlerId};
 use aster_parties::{BarRead, DriveFunction, FunctionSpec, ReadTag, TargetView};
+use aster_ports::dram::Dram;
 use aster_ports::link::{BadAddress, LinkOp, carry_out};
 use aster_units::Instant;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+/// What the host's side needs of the drive below: its function, its clock, and what it asks of its host.
+pub(crate) trait Lower: DriveFunction + Sized + 'static {
+    /// Resets the function now.
+    fn reset_function(&self);
+    /// The drive's clock.
+    fn now(&self) -> Instant;
+    /// When the drive has something to do next.
+    fn next_deadline(&self) -> Option<Instant>;
+    /// Does everything that is due by `until`.
+    fn advance_to(&self, until: Instant);
+    /// Moves the clock to `at`, before input from outside.
+    fn catch_up(&self, at: Instant);
+    /// Takes the next thing that the drive asks of its host.
+    fn next_out(&self) -> Option<LinkOp>;
+    /// Tells the drive how that went.
+    fn done(&self, op: &LinkOp, result: Result<(), BadAddress>);
+    /// Whether the function may read and write its host's memory.
+    fn is_bus_master(&self) -> bool;
+    /// Address and data of a vector's message, if it has one.
+    fn message(&self, vector: u16) -> Option<(u64, u32)>;
+    /// The memory that DMA moves data from and to.
+    fn dram(&self) -> &Dram;
+    /// Cuts the power now.
+    fn power_off(self) -> Media;
+}
+
 /// Advances the drive on the host's clock. At each of the drive's deadlines an event of the host's executor
 /// is due, which lets the drive do what it has to do at that instant, carries out its DMA in the target's
 /// memory and delivers its interrupts.
-pub(crate) struct Below {
+pub(crate) struct Below<D: Lower> {
     exec: Exec,
     /// `None` only while it is without power.
-    drive: RefCell<Option<Rc<Device>>>,
+    drive: RefCell<Option<Rc<D>>>,
     /// `None` before the target has started and after the host has lost its power.
     target: RefCell<Option<Rc<dyn TargetView>>>,
     handler: Cell<Option<HandlerId>>,
@@ -29,10 +55,10 @@ pub(crate) struct Below {
 /// nearer.
 const SCHEDULED: usize = 16;
 
-impl Below {
+impl<D: Lower> Below<D> {
     /// Puts a drive that has power below `exec`, whose clock shows the drive's time. Its function is reset,
     /// so that DMA of a host before doesn't reach this one's memory.
-    pub(crate) fn start(exec: &Exec, drive: Rc<Device>) -> Rc<Self> {
+    pub(crate) fn start(exec: &Exec, drive: Rc<D>) -> Rc<Self> {
         drive.reset_function();
         let below = Rc::new(Below {
             exec: exec.clone(),
@@ -54,7 +80,7 @@ impl Below {
         *self.target.borrow_mut() = None;
     }
     /// The drive.
-    pub(crate) fn drive(&self) -> Rc<Device> {
+    pub(crate) fn drive(&self) -> Rc<D> {
         Rc::clone(self.drive.borrow().as_ref().expect("the drive has power"))
     }
     /// Whether the target has an FTL of its own.
@@ -72,7 +98,7 @@ impl Below {
     /// Those of `make`. There is no drive then.
     pub(crate) fn restart(
         &self,
-        make: impl FnOnce(Media) -> Result<Device, BuildError>,
+        make: impl FnOnce(Media) -> Result<D, BuildError>,
     ) -> Result<(), BuildError> {
         let drive = self.drive.take().expect("the drive has power");
         drive.catch_up(self.exec.now());
@@ -122,7 +148,7 @@ impl Below {
     }
 }
 
-impl Handler for Below {
+impl<D: Lower> Handler for Below<D> {
     fn fire(&self, _: u64) {
         let now = self.exec.now();
         self.scheduled.borrow_mut().pop_if(|at| *at <= now);
@@ -135,9 +161,9 @@ impl Handler for Below {
     }
 }
 
-impl DriveFunction for Below {
+impl<D: Lower> DriveFunction for Below<D> {
     fn spec(&self) -> FunctionSpec {
-        self.drive().function()
+        self.drive().spec()
     }
     fn config_read(&self, offset: u16, size: u8) -> u32 {
         self.drive().catch_up(self.exec.now());
@@ -172,33 +198,5 @@ impl DriveFunction for Below {
     }
     fn fault(&self) -> Option<String> {
         self.drive().fault()
-    }
-}
-
-/// The host that works with a drive directly. Accesses happen at the present time of the drive.
-impl DriveFunction for Device {
-    fn spec(&self) -> FunctionSpec {
-        self.function()
-    }
-    fn config_read(&self, offset: u16, size: u8) -> u32 {
-        Device::config_read(self, offset, size)
-    }
-    fn config_write(&self, offset: u16, size: u8, value: u32) {
-        Device::config_write(self, offset, size, value);
-    }
-    fn bar_read(&self, bar: u8, offset: u32, size: u8) -> u64 {
-        Device::bar_read(self, bar, offset, size)
-    }
-    fn begin_bar_read(&self, bar: u8, offset: u32, size: u8) -> BarRead {
-        Device::begin_bar_read(self, bar, offset, size)
-    }
-    fn take_bar_read(&self, tag: ReadTag) -> Option<u64> {
-        Device::take_bar_read(self, tag)
-    }
-    fn bar_write(&self, bar: u8, offset: u32, size: u8, value: u64) {
-        Device::bar_write(self, bar, offset, size, value);
-    }
-    fn fault(&self) -> Option<String> {
-        Device::fault(self)
     }
 }

@@ -8,16 +8,15 @@
 
 mod below;
 
-pub(crate) use below::Below;
+pub(crate) use below::{Below, Lower};
 
-use crate::assembly::Face;
+use crate::assembly::{Face, Kept};
 use crate::configure::{self, BuildError, value};
-use crate::device::Device;
 use crate::host_link::{Carrier, HostLink};
 use crate::nvram::{WITH_TARGET, target_front_end_part, target_part};
 use crate::pci;
 use crate::pieces::{Behind, Pieces};
-use crate::profile::{NO_TARGET, Profile, TARGETS, TargetProfile, TransportName, not_one_of};
+use crate::profile::{NO_TARGET, Profile, TARGETS, not_one_of};
 use crate::wear::{self, Health};
 use aster_board::{Link, LinkConfig, PciFunction};
 use aster_events::Recorder;
@@ -31,57 +30,16 @@ use aster_ports::host::CommandPort;
 use aster_ports::link::LinkPort;
 use aster_ports::medium::SharedNvram;
 use aster_ports::resource::Bandwidth;
-use aster_units::{Content, Duration, Frequency};
+use aster_units::{Content, Frequency};
 use aster_wire::nvme::registers::{Doorbell, DoorbellKind};
 use std::cell::RefCell;
 use std::rc::Rc;
-
-/// One way between the host's NVMe controller and its target. It can't be nothing: a host that sends
-/// commands for a given time would never end.
-const LATENCY: Duration = Duration::from_nanos(1);
 
 /// The doorbell of admin commands. The first doorbell's place doesn't depend on their stride.
 const ADMIN_TAIL: u64 = Doorbell { queue: 0, kind: DoorbellKind::SubmissionTail }.offset(0);
 
 /// The clock of a target's core: a cycle is a nanosecond.
 const CORE_HERTZ: u64 = 1_000_000_000;
-
-/// The target of a profile, which has one.
-fn of(profile: &Profile) -> &TargetProfile {
-    profile.target.as_ref().expect("the profile has a target")
-}
-
-/// The profile of the drive below.
-pub(crate) fn below(profile: &Profile) -> Profile {
-    Profile { target: None, ..profile.clone() }
-}
-
-/// The profile as the NVMe controller before a target sees it: queues, slots and sizes of commands are
-/// those of `[host]`, but it is ours, has the NVM command set and costs no time.
-pub(crate) fn face(profile: &Profile) -> Profile {
-    let mut face = profile.clone();
-    face.target = None;
-    (face.link.vendor_id, face.link.device_id) = configure::own_ids();
-    let host = &mut face.host;
-    host.front_end = "nvme".to_owned();
-    // The FIFO is the drive's below.
-    host.command_fifo = false;
-    host.command_set = "nvm".to_owned();
-    host.transport = TransportName::Link;
-    host.register_packets = false;
-    (host.fetch_ns, host.completion_ns, host.dma_ns) = (0, 0, 0);
-    host.auto_completion = false;
-    face
-}
-
-/// The least time that a command to a target takes.
-pub(crate) fn least_command(target: &TargetProfile) -> Duration {
-    LATENCY * 4 + Duration::from_nanos(command_ns(target))
-}
-
-fn command_ns(target: &TargetProfile) -> u64 {
-    target.command_ns.unwrap_or(0).into()
-}
 
 /// Whether `pieces` make the target of `profile`; `false` for a profile without one.
 ///
@@ -111,7 +69,7 @@ pub(crate) fn make(
     profile: &Profile,
     content: Content,
 ) -> Result<Box<dyn TargetPiece>, BuildError> {
-    let kind = &of(profile).kind;
+    let kind = &configure::target(profile).kind;
     let refuse = |reason| Err(value("target.kind", reason));
     if !is_made(pieces, profile)? {
         return refuse(format!("\"{kind}\" is a target of Aster's that this program was built without"));
@@ -147,8 +105,8 @@ pub(crate) fn make_front_end(
     serial: Option<String>,
     target: &dyn TargetPiece,
 ) -> Result<Box<dyn FrontEndPiece>, BuildError> {
-    let behind = Behind::of_target(&of(profile).kind, target);
-    pieces.make_front_end(&face(profile), content, name, serial, behind)
+    let behind = Behind::of_target(&configure::target(profile).kind, target);
+    pieces.make_front_end(&configure::before_target(profile), content, name, serial, behind)
 }
 
 /// The damaged records of the target and of the controller before it, named by their place in `nvram`.
@@ -210,13 +168,14 @@ impl Side {
     ///
     /// # Errors
     /// When a piece can't work with what it gets.
-    pub(crate) fn power_on(
+    pub(crate) fn power_on<D: Lower>(
         self,
         profile: &Profile,
-        drive: Rc<Device>,
-    ) -> Result<(Face, Rc<Below>), BuildError> {
+        drive: Rc<D>,
+        kept: &Kept,
+    ) -> Result<(Face, Rc<Below<D>>), BuildError> {
         let Side { target, front_end } = self;
-        let (exec, recorder, kept) = (Exec::new(), Recorder::default(), drive.kept());
+        let (exec, recorder) = (Exec::new(), Recorder::default());
         exec.catch_up(drive.now());
         let (needs, front_needs, spec) = (target.needs(), front_end.needs(), front_end.function());
         let completes_early = front_end.completes_early();
@@ -233,7 +192,7 @@ impl Side {
         );
         let FrontEndNeeds { command_slots, dma_requests, link_operations, .. } = front_needs;
         let link_port = LinkPort::new(&exec, link_operations);
-        let config = LinkConfig { latency: LATENCY, ..LinkConfig::default() };
+        let config = LinkConfig { latency: configure::TARGET_LATENCY, ..LinkConfig::default() };
         let link = Link::start(&exec, &link_port, config, Bandwidth::new(0), &recorder);
         let commands = CommandPort::new(&exec, command_slots, dma_requests);
         let clock = Frequency::from_hertz(CORE_HERTZ).expect("not zero");
@@ -253,7 +212,7 @@ impl Side {
             core,
             commands,
             command_slots,
-            command_cycles: command_ns(of(profile)),
+            command_cycles: configure::target_command_ns(configure::target(profile)),
             buffers: dram.clone(),
             nvram: target_part(&kept.nvram, needs.nvram_bytes),
             function: Rc::clone(&below) as Rc<dyn DriveFunction>,
