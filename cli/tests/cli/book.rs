@@ -1,38 +1,80 @@
-//! The chapters of the book: their commands run as they stand there, one after the other in an empty
-//! folder, and print what the book says.
+//! The pages of the book: their commands run as they stand there, one after the other in an empty folder,
+//! and print what the book says.
 //!
 //! A block of `sh` is a script. In a block of `console` each line that begins with `$ ` is a command (the
 //! next line goes on if it ends with a backslash), and what follows is its standard output, or its error if
 //! it fails. `…` stands for any text within a line; on a line of its own it stands for any lines.
 //!
 //! A block that can't run here has `<!-- not run: why -->` before it and a line in [`NOT_RUN`]; one that
-//! takes minutes has `<!-- long -->` and runs with `ASTER_LONG=1`.
+//! takes minutes has `<!-- long -->` and runs with `ASTER_LONG=1`. `<!-- file: name -->` has the block
+//! written to a file before any command runs, and `<!-- run: command -->` runs a command that the reader
+//! needn't see.
 
 use std::env;
 use std::fmt::Write;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
 use std::thread;
 
 use crate::place::Place;
 
 /// Blocks that no test runs: page and reason, once for each. A new one needs a better reason than haste.
-const NOT_RUN: [(&str, &str); 10] = [
+const NOT_RUN: [(&str, &str); 48] = [
     ("break-a-file-system.md", "prepares the reader's shell"),
+    ("clusters.md", "builds the Python package"),
+    ("clusters.md", "needs Kubernetes"),
+    ("clusters.md", "needs Kubernetes"),
+    ("clusters.md", "needs Kubernetes"),
+    ("clusters.md", "needs SLURM"),
+    ("clusters.md", "needs machines to log in to"),
+    ("first-hour.md", "boots a guest; tests/tests/guest.rs does"),
     ("first-hour.md", "builds all of Aster"),
+    ("first-hour.md", "builds the Python package"),
     ("first-hour.md", "prepares the reader's shell"),
     ("first-hour.md", "serves until it is ended; tests/tests/guest.rs boots guests with such drives"),
-    ("first-hour.md", "boots a guest; tests/tests/guest.rs does"),
-    ("first-hour.md", "builds the Python package"),
+    ("fuzzing.md", "fuzzes for ten minutes"),
+    ("fuzzing.md", "needs a nightly compiler"),
+    ("host-ftl.md", "serves until it is ended; tests/tests/guest.rs boots guests with such drives"),
+    ("host-ftl.md", "takes minutes of CPU"),
+    ("host-ftl.md", "takes minutes of CPU"),
+    ("host-ftl.md", "takes minutes of CPU"),
+    ("host-ftl.md", "takes minutes of CPU"),
+    ("mappings.md", "builds the tests"),
+    ("mappings.md", "takes minutes of CPU"),
+    ("observability.md", "shows the events until it is ended; lab/dashboard has its tests"),
+    ("open-channel.md", "builds and boots a kernel; make test-all does"),
+    ("open-channel.md", "serves until it is ended; tests/tests/guest.rs boots guests with such drives"),
+    ("open-channel.md", "takes minutes of CPU"),
     ("own-ftl.md", "builds a crate; lab/tests/own_ftl.rs builds and runs it"),
     ("own-ftl.md", "builds a crate; lab/tests/own_host_ftl.rs builds and runs it"),
     ("own-policy.md", "builds a crate; lab/tests/own_policies.rs builds and runs it"),
     ("own-trace.md", "records a real disk, which takes root and a disk"),
+    ("performance.md", "needs valgrind; make test-all runs it"),
+    ("pts.md", "takes minutes of CPU; cli/tests/cli/pts.rs runs quick ones"),
+    ("python.md", "builds the Python package"),
+    ("python.md", "measures a real disk with fio"),
+    ("rtl.md", "takes minutes of CPU; cli/tests/cli/channel.rs runs it"),
+    ("schedulers.md", "builds a crate; lab/tests/own_pieces.rs builds and runs it"),
+    ("serve.md", "boots a guest; tests/tests/guest.rs does"),
+    ("serve.md", "boots a guest; tests/tests/guest.rs does"),
+    ("serve.md", "needs SPDK"),
+    ("serve.md", "serves until it is ended; tests/tests/guest.rs boots guests with such drives"),
+    ("serve.md", "serves until it is ended; tests/tests/guest.rs boots guests with such drives"),
+    ("serve.md", "serves until it is ended; tests/tests/guest.rs boots guests with such drives"),
+    ("softssd.md", "needs valgrind; benches/src/programming_model has its tests"),
+    ("softssd.md", "serves until it is ended; tests/tests/guest.rs boots guests with such drives"),
+    ("softssd.md", "takes minutes of CPU"),
+    ("translations.md", "builds a crate; lab/tests/own_ftl.rs builds and runs it"),
+    ("victim-policies.md", "builds a crate; lab/tests/own_policies.rs builds and runs it"),
+    ("workloads.md", "records a real disk, which takes root and a disk"),
+    ("workloads.md", "records a real disk, which takes root and a disk"),
 ];
 
 /// What a block is for.
-const LANGUAGES: [&str; 8] = ["sh", "console", "text", "toml", "ini", "rust", "python", "yaml"];
+const LANGUAGES: [&str; 9] = ["sh", "console", "text", "toml", "ini", "json", "rust", "python", "yaml"];
 
 /// A fenced block of a page.
 struct Block {
@@ -44,16 +86,22 @@ struct Block {
     mark: Option<String>,
 }
 
+impl Block {
+    /// The file that the block is to be written to before any command runs.
+    fn file(&self) -> Option<&str> {
+        self.mark.as_deref()?.strip_prefix("file: ")
+    }
+}
+
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
 }
 
-/// The pages that stand before the reference.
-fn chapters() -> Vec<String> {
+/// The pages, but for the decision records, which tell of what was.
+fn pages() -> Vec<String> {
     let summary = fs::read_to_string(docs().join("SUMMARY.md")).unwrap();
-    let (chapters, _) = summary.split_once("\n# Reference").expect("SUMMARY.md has a part for reference");
-    let links = chapters.lines().filter_map(|line| line.split_once("](")?.1.strip_suffix(')'));
-    links.map(str::to_owned).collect()
+    let links = summary.lines().filter_map(|line| line.split_once("](")?.1.strip_suffix(')'));
+    links.filter(|page| !page.starts_with("adr/")).map(str::to_owned).collect()
 }
 
 fn blocks(text: &str) -> Vec<Block> {
@@ -63,6 +111,11 @@ fn blocks(text: &str) -> Vec<Block> {
     while let Some((at, line)) = lines.next() {
         if let Some(comment) = line.strip_prefix("<!-- ").and_then(|line| line.strip_suffix(" -->")) {
             mark = Some(comment.to_owned());
+            if comment.starts_with("run: ") {
+                let line = comment.trim_start_matches("run: ").to_owned();
+                blocks.push(Block { language: "sh".to_owned(), line: at + 1, lines: vec![line], mark: None });
+                mark = None;
+            }
         } else if let Some(language) = line.strip_prefix("```") {
             let inner = lines.by_ref().map(|(_, line)| line.to_owned()).take_while(|line| line != "```");
             let language = language.to_owned();
@@ -166,11 +219,19 @@ fn problem(step: &Step, folder: &Path) -> Option<String> {
     wrong.map(|wrong| format!("{}\n{wrong}\n--- all of its output\n{out}{err}", step.script))
 }
 
-/// Runs a page; the blocks that it marks as not run.
-fn read(page: &str, long: bool) -> Vec<(String, String)> {
+/// Runs a page until a command isn't as the page says. Returns the blocks that it marks as not run.
+///
+/// # Errors
+/// With what is wrong with the command.
+fn read(page: &str, long: bool) -> Result<Vec<(String, String)>, String> {
     let place = Place::new();
     let mut left_out = Vec::new();
-    for block in blocks(&fs::read_to_string(docs().join(page)).unwrap()) {
+    let (files, blocks): (Vec<_>, Vec<_>) =
+        blocks(&fs::read_to_string(docs().join(page)).unwrap()).into_iter().partition(|b| b.file().is_some());
+    for file in &files {
+        fs::write(place.path(file.file().unwrap()), file.lines.join("\n") + "\n").unwrap();
+    }
+    for block in blocks {
         let at = format!("docs/{page}:{}", block.line);
         assert!(LANGUAGES.contains(&&*block.language), "{at}: a block says its language: {LANGUAGES:?}");
         let runs = matches!(&*block.language, "sh" | "console");
@@ -178,28 +239,36 @@ fn read(page: &str, long: bool) -> Vec<(String, String)> {
             Some("long") if runs && !long => continue,
             Some("long") | None => {}
             Some(mark) => {
-                let reason = mark.strip_prefix("not run: ").expect("a mark is `long` or `not run: why`");
+                let reason =
+                    mark.strip_prefix("not run: ").expect("a mark is `long`, `file: name` or `not run: why`");
                 left_out.push((page.to_owned(), reason.to_owned()));
                 continue;
             }
         }
         for step in if runs { steps(&block) } else { Vec::new() } {
             if let Some(problem) = problem(&step, &place.path("")) {
-                panic!("docs/{page}:{}: {problem}", step.line);
+                return Err(format!("docs/{page}:{}: {problem}", step.line));
             }
         }
     }
-    left_out
+    Ok(left_out)
 }
 
 #[test]
-fn the_commands_of_every_chapter_run_and_print_what_it_says() {
+fn the_commands_of_every_page_run_and_print_what_it_says() {
     let long = env::var("ASTER_LONG").is_ok_and(|long| long == "1");
-    let mut left_out: Vec<_> = thread::scope(|scope| {
-        let chapters: Vec<_> =
-            chapters().into_iter().map(|page| scope.spawn(move || read(&page, long))).collect();
-        chapters.into_iter().flat_map(|chapter| chapter.join().unwrap()).collect()
+    // A page is one thread's, and there are no more of them than cores: some drives are large.
+    let waiting = Mutex::new(pages().into_iter());
+    let next = || waiting.lock().unwrap().next();
+    let read_on = || iter::from_fn(next).map(|page| read(&page, long)).collect::<Vec<_>>();
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let pages: Vec<_> = thread::scope(|scope| {
+        let readers: Vec<_> = (0..cores).map(|_| scope.spawn(read_on)).collect();
+        readers.into_iter().flat_map(|reader| reader.join().unwrap()).collect()
     });
+    let problems: Vec<_> = pages.iter().filter_map(|page| page.as_ref().err()).cloned().collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+    let mut left_out: Vec<_> = pages.into_iter().flatten().flatten().collect();
     left_out.sort();
     let mut expected = NOT_RUN.map(|(page, reason)| (page.to_owned(), reason.to_owned())).to_vec();
     expected.sort();
