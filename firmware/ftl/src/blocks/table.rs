@@ -17,7 +17,6 @@ use crate::space::valid::ValidUnits;
 use crate::space::wear::{ERASES_MAX, Wear};
 use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
 use crate::terms::config::{FtlConfig, WearLevelling};
-use crate::terms::sizes::OPENED_SHARE;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_parties::{StreamPolicy, VictimPolicy};
@@ -51,8 +50,6 @@ pub(crate) struct Blocks {
     pub(crate) durability: Durability,
     pub(crate) outbox: Rc<Outbox>,
     pub(crate) streams: HostStreams,
-    // The most blocks that may be opened before a log page names the first of them.
-    opened_max: usize,
 }
 
 impl Blocks {
@@ -73,7 +70,7 @@ impl Blocks {
         let evacuation = Rc::new(Evacuation::new(layout, &states));
         let candidates = Rc::new(Candidates::new(layout, &wear, policy));
         let valid = Rc::new(ValidUnits::new(layout, &candidates));
-        let outbox = Rc::new(Outbox::new(layout.units_per_lun()));
+        let outbox = Rc::new(Outbox::new(layout.units_per_lun(), config.geometry.page_bytes));
         let for_mapping = config.mapping_reserve_blocks() as usize;
         let of = room::Parts {
             free: &free,
@@ -101,7 +98,6 @@ impl Blocks {
                 u32::try_from(config.logical_pages()).unwrap_or(u32::MAX),
                 streams,
             ),
-            opened_max: config.geometry.page_bytes as usize / OPENED_SHARE,
             states,
             wear,
             free,
@@ -214,10 +210,7 @@ impl Blocks {
             let lent = self.room.lent_to(lun, stream);
             return lent.map_or(Next::None, |open| Next::Page(self.open.page_of(open)));
         }
-        // If the log has fallen behind, no block is opened before it has caught up: each block with unlogged
-        // pages takes up room in the log pages.
-        let is_behind = self.outbox.opened() >= self.opened_max;
-        if self.free.listed(lun) == 0 || is_behind {
+        if self.free.listed(lun) == 0 || self.outbox.is_behind() {
             return match (self.free.is_logged(), stream) {
                 (true, _) => Next::NotFreeListed,
                 // No block will be opened any more: the host's streams fill what is open.
@@ -250,11 +243,6 @@ impl Blocks {
         {
             self.fill(block, Stream::Host(0));
         }
-    }
-    /// Whether half of the blocks have been opened that may be opened before a log page names the first of
-    /// them. The log should be written now, so that no writer has to wait for it.
-    pub(crate) fn opens_fast(&self) -> bool {
-        self.outbox.opened() >= self.opened_max / 2
     }
     /// The program of `ppa`, which [`Blocks::next_page`] returned, has been submitted. For each slot `copies`
     /// has the logical page that it copies and the place that it comes from. Returns true if this closes the

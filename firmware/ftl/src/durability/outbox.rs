@@ -2,6 +2,7 @@
 
 use crate::durability::moves::Context;
 use crate::terms::block::BlockIndex;
+use crate::terms::sizes::OPENED_SHARE;
 use alloc::collections::VecDeque;
 use aster_units::{Lpn, Upa};
 use core::cell::RefCell;
@@ -128,12 +129,18 @@ impl PendingEntries {
 /// Changes that wait for a log page.
 pub(crate) struct Outbox {
     entries: RefCell<PendingEntries>,
+    // The most blocks that may be opened before a log page names the first of them.
+    opened_max: usize,
 }
 
 impl Outbox {
-    /// An empty outbox. The drive has `track_units` units in each LUN.
-    pub(crate) fn new(track_units: u32) -> Self {
-        Outbox { entries: RefCell::new(PendingEntries::new(track_units)) }
+    /// An empty outbox. The drive has `track_units` units in each LUN, and its log pages have `page_bytes`
+    /// bytes.
+    pub(crate) fn new(track_units: u32, page_bytes: u32) -> Self {
+        Outbox {
+            entries: RefCell::new(PendingEntries::new(track_units)),
+            opened_max: page_bytes as usize / OPENED_SHARE,
+        }
     }
     pub(crate) fn forget(&self) {
         let track_units = self.entries.borrow().track_units();
@@ -158,6 +165,16 @@ impl Outbox {
     /// The number of opened blocks that are in no log page yet.
     pub(crate) fn opened(&self) -> usize {
         self.entries.borrow().opened
+    }
+    /// Whether the log has fallen behind: no block may be opened before it has caught up, since each block
+    /// with unlogged pages takes up room in the log pages.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.opened() >= self.opened_max
+    }
+    /// Whether half of the blocks have been opened that may be opened before a log page names the first of
+    /// them. The log should be written now, so that no writer has to wait for it.
+    pub(crate) fn falls_behind(&self) -> bool {
+        self.opened() >= self.opened_max / 2
     }
     /// Bytes that all entries take in one log page.
     pub(crate) fn bytes(&self) -> usize {

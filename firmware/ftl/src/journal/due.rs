@@ -76,7 +76,7 @@ impl Due {
     fn fills_log_page(&self, blocks: &Blocks) -> bool {
         let lists = self.log.state.borrow().page.lists_bytes + RANGE_BYTES * blocks.outbox.opened();
         let room = (self.runtime.geometry.page_bytes as usize).saturating_sub(lists).max(ENTRIES_BYTES_MIN);
-        blocks.outbox.bytes() >= room || blocks.opens_fast()
+        blocks.outbox.bytes() >= room || blocks.outbox.falls_behind()
     }
     /// Waits until a log page is due.
     pub(super) async fn log_due(&self) {
