@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import aster
 import matplotlib
@@ -103,57 +105,73 @@ def test_an_interrupted_sweep_goes_on_and_runs_each_point_once(one_core: aster.S
     assert len(journal(tmp_path)) == 12
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and two workers, each a process of its own."""
-    where = tmp_path / "scheduler.json"
+Process: TypeAlias = "subprocess.Popen[bytes]"
+
+
+@contextlib.contextmanager
+def cluster(folder: Path) -> Iterator[tuple[str, Process, list[Process]]]:
+    """A scheduler with its address, and two workers, each a process of its own."""
+    where = folder / "scheduler.json"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
-    def start(program: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def start(program: str, *arguments: str) -> Process:
         command = [sys.executable, "-m", f"distributed.cli.{program}", "--scheduler-file", str(where)]
         return subprocess.Popen([*command, *arguments], **quiet)  # type: ignore[call-overload,no-any-return]
 
+    folder.mkdir()
     address = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    processes = [start("dask_scheduler", *address)]
-    alone = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)]
-    processes += [start("dask_worker", *alone) for _ in range(2)]
+    scheduler = start("dask_scheduler", *address)
+    alone = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(folder)]
+    workers = [start("dask_worker", *alone) for _ in range(2)]
     try:
         while not where.exists() or not where.read_text().endswith("}"):
-            assert processes[0].poll() is None, "the scheduler has ended"
+            assert scheduler.poll() is None, "the scheduler has ended"
             time.sleep(0.05)
-        from json import loads
-
-        yield loads(where.read_text())["address"], processes[1:]
+        yield json.loads(where.read_text())["address"], scheduler, workers
     finally:
-        for process in processes:
+        for process in [scheduler, *workers]:
             process.kill()
             process.wait()
 
 
-def test_a_worker_that_dies_costs_no_point_and_no_byte(
-    one_core: aster.Sweep, cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path
+def killed(process: Process) -> None:
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_a_worker_that_dies_costs_nothing_and_after_the_scheduler_another_one_goes_on(
+    one_core: aster.Sweep, tmp_path: Path
 ) -> None:
-    address, workers = cluster
+    import distributed
 
-    def progress(done: int, _of: int) -> None:
-        if done == 2:
-            os.kill(workers[0].pid, signal.SIGKILL)
-            workers[0].wait()
+    asked: dict[str, Any] = {"job": JOB, "seeds": 2, "content": "fingerprint"}
+    with cluster(tmp_path / "cluster") as (address, scheduler, workers):
 
-    out = tmp_path / "out"
-    sweep = aster.sweep(
-        "tiny",
-        SPACE,
-        job=JOB,
-        seeds=2,
-        out=out,
-        scheduler=address,
-        progress=progress,
-        content="fingerprint",
-    )
-    assert workers[0].poll() == -signal.SIGKILL
-    assert bytes_of(sweep) == bytes_of(one_core)
-    assert len(journal(out)) == len(set(journal(out))) == 8
+        def kills(process: Process) -> Callable[[int, int], None]:
+            return lambda done, _: killed(process) if done == 2 else None
+
+        out = tmp_path / "one"
+        sweep = aster.sweep("tiny", SPACE, out=out, scheduler=address, progress=kills(workers[0]), **asked)
+        assert workers[0].poll() is not None
+        assert bytes_of(sweep) == bytes_of(one_core)
+        assert len(journal(out)) == len(set(journal(out))) == 8
+
+        out = tmp_path / "two"
+        with pytest.raises(aster.RunError) as raised:
+            aster.sweep("tiny", SPACE, out=out, scheduler=address, progress=kills(scheduler), **asked)
+        assert scheduler.poll() is not None
+    assert str(raised.value).startswith(f"{address}: the scheduler is gone")
+    assert "what is done is kept, and the same sweep goes on where it was" in str(raised.value)
+    kept = journal(out)
+    assert 2 <= len(kept) < 8
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None
+    ) as another:
+        again = aster.sweep("tiny", SPACE, out=out, scheduler=another.scheduler_address, **asked)
+    lines = journal(out)
+    assert lines[: len(kept)] == kept, "what was done stays as it was"
+    assert len(lines) == len({json.loads(line)["point"] for line in lines}) == 8, "each point ran once"
+    assert bytes_of(again) == bytes_of(one_core)
 
 
 def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 from ._aster import RunError
@@ -36,10 +36,10 @@ class InTurn:
 
 
 class OnDask:
-    """On the workers of a Dask cluster."""
+    """On the workers of a Dask cluster, whose scheduler is at ``address``."""
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(self, client: Any, address: str) -> None:
+        self._client, self._address = client, address
 
     def run(
         self, work: Work, points: Mapping[str, Point], done: Callable[[str, dict[str, Any]], None]
@@ -60,18 +60,27 @@ class OnDask:
                         f"into the memory of a worker? ({error})"
                     ) from None
                 except distributed.client.FutureCancelledError as error:
-                    raise RunError(
-                        f"the scheduler is gone: {error}; the same sweep goes on where it was"
-                    ) from None
+                    raise self._gone(error.reason) from None
+                except OSError as error:
+                    # The connection broke while the outcome came.
+                    raise self._gone(error) from None
                 left.discard(future)
                 done(futures[future], outcome)
                 future.release()
         except BaseException:
-            self._client.cancel(list(left), force=True)
+            # A scheduler that is gone has nothing left to cancel.
+            with contextlib.suppress(Exception):
+                self._client.cancel(list(left), force=True)
             raise
 
+    def _gone(self, why: object) -> RunError:
+        return RunError(
+            f"{self._address}: the scheduler is gone ({why}); what is done is kept, and the same sweep goes "
+            f"on where it was"
+        )
 
-@contextmanager
+
+@contextlib.contextmanager
 def engine(scheduler: str | None, workers: int | None) -> Iterator[Engine]:
     """The engine for a cluster at ``scheduler``, or for so many of this machine's cores, all by default."""
     cores = workers or len(os.sched_getaffinity(0))
@@ -85,8 +94,9 @@ def engine(scheduler: str | None, workers: int | None) -> Iterator[Engine]:
             client = distributed.Client(scheduler, set_as_default=False)
         except (OSError, ValueError) as error:
             raise RunError(f"{scheduler}: no scheduler answers there ({error})") from None
-        with client:
-            yield OnDask(client)
+        # What there is to say of a scheduler that dies, its error says.
+        with distributed.utils.silence_logging_cmgr(logging.CRITICAL), client:
+            yield OnDask(client, scheduler)
         return
     # Threads, because a drive runs without Python's lock: they start at once, and a script needs no guard.
     with (
@@ -100,7 +110,7 @@ def engine(scheduler: str | None, workers: int | None) -> Iterator[Engine]:
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         try:
-            yield OnDask(client)
+            yield OnDask(client, cluster.scheduler_address)
         except BaseException:
             # Points that are under way would keep the cluster from closing.
             stopping.set()
