@@ -35,20 +35,47 @@ class InTurn:
             done(identity, run_point(work, point))
 
 
+def _given(work: Work) -> Work:
+    return work
+
+
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "10s",
+}
+"""Dask's settings for a cluster of one's own: nobody looks at its dashboard, for which it samples stacks and
+counts its loop's ticks all the time."""
+
+
 class OnDask:
     """On the workers of a Dask cluster, whose scheduler is at ``address``."""
 
     def __init__(self, client: Any, address: str) -> None:
         self._client, self._address = client, address
+        self._sent: dict[str, Any] = {}
+
+    def _shared(self, work: Work) -> Any:
+        """What all points have in common, as a task of its own: it is sent once, and not with each point."""
+        identity = work.identity()
+        if identity not in self._sent:
+            self._sent[identity] = self._client.submit(
+                _given, work, key=f"aster-work-{identity}", retries=RETRIES
+            )
+        return self._sent[identity]
 
     def run(
         self, work: Work, points: Mapping[str, Point], done: Callable[[str, dict[str, Any]], None]
     ) -> None:
         distributed = needed("distributed", "a sweep on several cores")
-        futures = {
-            self._client.submit(run_point, work, point, key=f"aster-{identity}", retries=RETRIES): identity
-            for identity, point in points.items()
-        }
+        submitted = self._client.map(
+            run_point,
+            [self._shared(work)] * len(points),
+            list(points.values()),
+            key=[f"aster-{identity}" for identity in points],
+            retries=RETRIES,
+        )
+        futures = dict(zip(submitted, points, strict=True))
         left = set(futures)
         try:
             for future in distributed.as_completed(list(futures), loop=self._client.loop):
@@ -99,16 +126,15 @@ def engine(scheduler: str | None, workers: int | None) -> Iterator[Engine]:
             yield OnDask(client, scheduler)
         return
     # Threads, because a drive runs without Python's lock: they start at once, and a script needs no guard.
-    with (
-        distributed.LocalCluster(
+    with needed("dask", "a sweep on several cores").config.set(QUIET):
+        cluster = distributed.LocalCluster(
             n_workers=1,
             threads_per_worker=cores,
             processes=False,
             dashboard_address=None,
             silence_logs=logging.CRITICAL,
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
+        )
+    with cluster, distributed.Client(cluster, set_as_default=False) as client:
         try:
             yield OnDask(client, cluster.scheduler_address)
         except BaseException:

@@ -53,6 +53,10 @@ def sha256_of(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _digest(told: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:24]
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """What all points of a sweep have in common. It is sent to other machines."""
@@ -66,6 +70,11 @@ class Work:
     build: str
     """Of the Aster that sweeps: figures of another one are not taken for its own."""
 
+    def identity(self) -> str:
+        """The same for the same work, and for no other."""
+        _, name, _, text, overrides = self.profile._profile.parts
+        return _digest([self.build, name, text, overrides, self.job, self.trace_sha256, dict(self.options)])
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -74,21 +83,9 @@ class Point:
     parameters: Mapping[str, Any]
     seed: int
 
-    def identity(self, work: Work) -> str:
-        """The same for the same run, and for no other."""
-        _, name, _, text, overrides = work.profile._profile.parts
-        told = [
-            work.build,
-            name,
-            text,
-            overrides,
-            work.job,
-            work.trace_sha256,
-            dict(work.options),
-            dict(self.parameters),
-            self.seed,
-        ]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:24]
+    def identity(self, work: str) -> str:
+        """The same for the same run, and for no other; ``work`` is the identity of its work."""
+        return _digest([work, dict(self.parameters), self.seed])
 
 
 _SECTION = re.compile(r"\s*\[(?P<name>[^\]]+)\]\s*\Z")

@@ -257,8 +257,9 @@ class Runner:
     def rows(self, all_points: Sequence[Mapping[str, Any]], told: bool = True) -> list[list[dict[str, Any]]]:
         """For each point a row for each seed; ``told`` says whether they count as progress."""
         work, journal = self.work, self._journal
+        of_work = work.identity()
         wanted = [[Point(parameters, seed) for seed in self._seeds] for parameters in all_points]
-        identities = [[point.identity(work) for point in of_point] for of_point in wanted]
+        identities = [[point.identity(of_work) for point in of_point] for of_point in wanted]
         missing = {
             identity: point
             for of_point, names in zip(wanted, identities, strict=True)
