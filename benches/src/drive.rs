@@ -41,6 +41,7 @@ impl Bench {
         let drive = Drive {
             bytes: namespace.blocks * u64::from(namespace.block_bytes),
             block_bytes: namespace.block_bytes,
+            streams: machine.driver().streams(),
         };
         Bench { machine, drive }
     }

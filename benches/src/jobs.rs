@@ -7,7 +7,11 @@ use aster_workload::{Drive, Extent, Job};
 /// The drive as jobs see it.
 pub fn drive_of(m: &Machine) -> Drive {
     let namespace = m.driver().namespace();
-    Drive { bytes: namespace.blocks * u64::from(namespace.block_bytes), block_bytes: namespace.block_bytes }
+    Drive {
+        bytes: namespace.blocks * u64::from(namespace.block_bytes),
+        block_bytes: namespace.block_bytes,
+        streams: m.driver().streams(),
+    }
 }
 
 /// Runs `number` requests of `block` bytes as `job` describes them; returns what the drive holds then.

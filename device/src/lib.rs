@@ -47,7 +47,7 @@ pub(crate) use capacity::{check_capacity, choose_blocks, guess_blocks};
 pub use carried::FreshErrors;
 pub use channels::ChannelHardware;
 pub use check::{check, check_with, has_blocks, namespace, namespace_with};
-pub use configure::{BuildError, least_command, nand_image_bytes, nand_records_bytes};
+pub use configure::{BuildError, host_streams, least_command, nand_image_bytes, nand_records_bytes};
 pub use damage::damaged_records;
 pub use data_sheet::{Carried, LunPool, carried, lun_pool};
 pub use device::{Device, DriveStats, READ_WITHIN};

@@ -346,13 +346,13 @@ mod tests {
         let pieces = Pieces::default()
             .command_set("mine", move |_| {
                 count.set(count.get() + 1);
-                Ok(Box::new(Nvm))
+                Ok(Box::new(Nvm::default()))
             })
             .front_end("box", |_, facts| Err(value("own", facts.name)))
             .nvme_front_end(
                 "nvme-box",
                 Box::new(|_, facts, set| {
-                    assert_eq!(set.needs(), Nvm.needs());
+                    assert_eq!(set.needs(), Nvm::default().needs());
                     Err(value("own", format!("NVMe, {}", facts.name)))
                 }),
             );

@@ -2,16 +2,16 @@
 
 use crate::configure::{self, BuildError, value};
 use crate::profile::{
-    AssignerName, D_CHOICES, FIL, MESSAGE_UNIT, NVME_SOFTWARE, ONE_STREAM, OPEN_CHANNEL_12, OPEN_CHANNEL_20,
-    PAGE_MAPPING, Profile, UPDATE_DISTANCE, VECTORS, WINDOWED_GREEDY, not_one_of,
+    AssignerName, D_CHOICES, DIRECTIVE, FIL, MESSAGE_UNIT, NVME_SOFTWARE, ONE_STREAM, OPEN_CHANNEL_12,
+    OPEN_CHANNEL_20, PAGE_MAPPING, Profile, UPDATE_DISTANCE, VECTORS, WINDOWED_GREEDY, not_one_of,
 };
 use aster_flash::Controller;
 use aster_ftl::{
-    Assigner, CostBenefit, DChoices, Fifo, Greedy, OneStream, PLANE_ORDERS, PageMapping, PlaneOrder,
-    UpdateDistance, WindowedGreedy,
+    Assigner, CostBenefit, DChoices, Fifo, Greedy, HostDirective, OneStream, PLANE_ORDERS, PageMapping,
+    PlaneOrder, UpdateDistance, WindowedGreedy,
 };
 use aster_hostif::message::{ArrayShape, MessageUnitPiece};
-use aster_hostif::{HostIfConfig, Nvm, Nvme, OpenChannel12, OpenChannel20, SoftwareNvme};
+use aster_hostif::{HostIfConfig, Nvme, OpenChannel12, OpenChannel20, SoftwareNvme};
 use aster_parties::{
     CommandSet, FlashScheduler, FrontEndFacts, FrontEndPiece, MediaFacts, PieceError, Placement,
     StreamPolicy, TargetPiece, Translation, VictimPolicy,
@@ -244,7 +244,9 @@ impl Default for Registry<MakeStreamPolicy> {
     fn default() -> Self {
         let one: MakeStreamPolicy = Box::new(|_| Ok(Box::new(OneStream)));
         let update_distance: MakeStreamPolicy = Box::new(|_| Ok(Box::new(UpdateDistance::default())));
-        Registry::of("ftl.stream_policy", [(ONE_STREAM, one), (UPDATE_DISTANCE, update_distance)])
+        let directive: MakeStreamPolicy = Box::new(|_| Ok(Box::new(HostDirective)));
+        let ours = [(ONE_STREAM, one), (UPDATE_DISTANCE, update_distance), (DIRECTIVE, directive)];
+        Registry::of("ftl.stream_policy", ours)
     }
 }
 
@@ -281,7 +283,7 @@ impl Default for Registry<MakePlacement> {
 
 impl Default for Registry<MakeCommandSet> {
     fn default() -> Self {
-        let nvm: MakeCommandSet = Box::new(|_| Ok(Box::new(Nvm)));
+        let nvm: MakeCommandSet = Box::new(|profile| Ok(Box::new(configure::nvm(profile))));
         let open_channel_12: MakeCommandSet =
             Box::new(|profile| Ok(Box::new(OpenChannel12::new(configure::open_channel(profile)?))));
         let open_channel_20: MakeCommandSet =

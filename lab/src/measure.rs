@@ -21,7 +21,11 @@ pub type Progress<'a> = &'a mut dyn FnMut(f64) -> bool;
 /// The drive behind a machine, as workloads see it.
 pub fn drive_of(machine: &Machine) -> Drive {
     let namespace = machine.driver().namespace();
-    Drive { bytes: namespace.blocks * u64::from(namespace.block_bytes), block_bytes: namespace.block_bytes }
+    Drive {
+        bytes: namespace.blocks * u64::from(namespace.block_bytes),
+        block_bytes: namespace.block_bytes,
+        streams: machine.driver().streams(),
+    }
 }
 
 /// Runs `tasks` and measures them. `contents` says what the drive holds, and is returned.

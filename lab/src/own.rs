@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn what_jobs_write_is_told_before() {
-        let drive = Drive { bytes: 1 << 30, block_bytes: 4096 };
+        let drive = Drive { bytes: 1 << 30, block_bytes: 4096, streams: 0 };
         let written =
             |job: &str| written_bytes(&fio::parse(&format!("[j]\n{job}\n")).unwrap(), drive, 1).unwrap();
         assert_eq!(written("rw=read"), 0);

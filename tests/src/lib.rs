@@ -128,7 +128,11 @@ pub fn machine(profile: &Profile, content: Option<Content>, media: Media, record
 /// The drive as workloads see it.
 pub fn drive(machine: &Machine) -> Drive {
     let namespace = machine.driver().namespace();
-    Drive { bytes: namespace.blocks * u64::from(namespace.block_bytes), block_bytes: namespace.block_bytes }
+    Drive {
+        bytes: namespace.blocks * u64::from(namespace.block_bytes),
+        block_bytes: namespace.block_bytes,
+        streams: machine.driver().streams(),
+    }
 }
 
 /// A job over the whole drive.

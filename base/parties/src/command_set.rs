@@ -48,7 +48,8 @@ pub struct Issued<'a> {
     /// Its submission queue entry.
     pub sqe: &'a Sqe,
     /// The port that takes what doesn't fit into a [`HostCommand`]:
-    /// [`set_ranges`](CommandPort::set_ranges) and [`set_addresses`](CommandPort::set_addresses).
+    /// [`set_ranges`](CommandPort::set_ranges), [`set_addresses`](CommandPort::set_addresses) and
+    /// [`set_stream`](CommandPort::set_stream).
     pub commands: &'a CommandPort,
     /// The namespace as it is now.
     pub namespace: &'a Namespace,

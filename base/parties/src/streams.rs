@@ -42,6 +42,9 @@ pub struct HostWrite {
     pub page: Lpn,
     /// Writes of the host before this one since power-on, counted by page.
     pub writes: u64,
+    /// The stream that the host has named, from 1 on; 0 for none. A host can name streams only of a drive
+    /// whose policy goes by that.
+    pub named: u8,
 }
 
 /// A block that held pages of a stream and was erased.

@@ -345,6 +345,8 @@ pub struct CommandPort {
     pushed: Box<[Cell<Instant>]>,
     ranges: RefCell<Box<[Vec<ByteRange>]>>,
     addresses: RefCell<Addresses>,
+    // The stream that each slot's write names; 0 for none.
+    streams: Box<[Cell<u8>]>,
     dma: Box<[DmaSlot]>,
     dma_free: RefCell<Vec<u16>>,
     dma_waiters: WaitQueue,
@@ -377,6 +379,7 @@ impl CommandPort {
             // All memory is allocated here, so that a slot's first Deallocate doesn't allocate.
             ranges: RefCell::new((0..commands).map(|_| Vec::with_capacity(MAX_RANGES)).collect()),
             addresses: RefCell::new(Addresses::new(usize::from(commands))),
+            streams: (0..commands).map(|_| Cell::new(0)).collect(),
             dma: (0..dma).map(slot).collect(),
             dma_free: RefCell::new((0..dma).rev().collect()),
             dma_waiters: WaitQueue::with_capacity(usize::from(dma)),
@@ -437,6 +440,10 @@ impl CommandPort {
     /// How many addresses a command that [has some](HostOp::has_addresses) names.
     pub fn address_count(&self, command: CommandId) -> usize {
         self.addresses.borrow().of(command).len()
+    }
+    /// The stream that the host has named for a [`HostOp::Write`]; 0 for none.
+    pub fn stream(&self, command: CommandId) -> u8 {
+        self.streams[usize::from(command.0)].get()
     }
     /// Sends a DMA request if a slot is free.
     #[inline]
@@ -598,6 +605,11 @@ impl CommandPort {
         if let Some(back) = self.back.get() {
             self.exec.post(back, BACK_KICK);
         }
+    }
+    /// Sets the stream that the host names for a write before it is pushed; 0 for none. A set that offers no
+    /// streams never calls it.
+    pub fn set_stream(&self, command: CommandId, stream: u8) {
+        self.streams[usize::from(command.0)].set(stream);
     }
     /// Sets the ranges of a [`HostOp::Deallocate`] command before it is pushed, [`MAX_RANGES`] at most.
     pub fn set_ranges(&self, command: CommandId, ranges: impl Iterator<Item = ByteRange>) {

@@ -25,6 +25,7 @@ mod replayed;
 mod running;
 mod served;
 mod spdk;
+mod streams;
 mod tortured;
 mod traced;
 mod traces;

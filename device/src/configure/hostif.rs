@@ -3,10 +3,10 @@
 use super::board::{alarm_kelvins, critical_kelvins};
 use super::sched::register_access;
 use super::times::nanos;
-use crate::profile::{ArbitrationName, Profile, TransportName};
+use crate::profile::{ArbitrationName, DIRECTIVE, Profile, TransportName};
 use aster_hostif::{
-    BlockSize, CRITICAL_ABOVE_WARNING, Fetching, HostIfConfig, PacketConfig, PacketCosts, SoftwareConfig,
-    SoftwareCosts, WARNING_KELVINS, vectors_for,
+    BlockSize, CRITICAL_ABOVE_WARNING, Fetching, HostIfConfig, Nvm, PacketConfig, PacketCosts,
+    SoftwareConfig, SoftwareCosts, StreamOffer, WARNING_KELVINS, vectors_for,
 };
 use aster_units::{Content, Duration};
 
@@ -46,6 +46,25 @@ pub(crate) fn host(profile: &Profile, name: &str, content: Content, namespace_by
         critical_kelvins: critical_kelvins(profile).unwrap_or(warning_kelvins + CRITICAL_ABOVE_WARNING),
         history: Default::default(),
     }
+}
+
+/// The command set of drives that know logical blocks. A drive whose stream policy goes by what the host
+/// names offers all streams but the first, which has what names none.
+pub(crate) fn nvm(profile: &Profile) -> Nvm {
+    let geometry = profile.used_geometry();
+    match host_streams(profile) {
+        0 => Nvm::default(),
+        streams => Nvm::default().with_streams(StreamOffer {
+            streams,
+            write_bytes: geometry.page_bytes,
+            granularity: geometry.pages_per_block,
+        }),
+    }
+}
+
+/// Streams that the host of a drive with this profile may have open; 0 for none (NVMe 1.4 §9.3).
+pub fn host_streams(profile: &Profile) -> u8 {
+    if profile.ftl.stream_policy == DIRECTIVE { profile.ftl.streams.saturating_sub(1) } else { 0 }
 }
 
 /// How long an access to the command FIFO takes, if NVMe in hardware has one.

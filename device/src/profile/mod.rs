@@ -44,10 +44,10 @@ pub use package::{
 };
 pub use scheduler::{SchedulerProfile, TransactionOrder};
 pub use schema::{
-    AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName, D_CHOICES, DataModeName,
-    FIL, FtlProfile, GeometryProfile, LevellingName, LinkProfile, MESSAGE_UNIT, ONE_STREAM, OPEN_CHANNEL_12,
-    OPEN_CHANNEL_20, PAGE_MAPPING, PollProfile, Profile, READS_FIRST, RestrictProfile, UPDATE_DISTANCE,
-    VECTORS, WINDOWED_GREEDY,
+    AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName, D_CHOICES, DIRECTIVE,
+    DataModeName, FIL, FtlProfile, GeometryProfile, LevellingName, LinkProfile, MESSAGE_UNIT, ONE_STREAM,
+    OPEN_CHANNEL_12, OPEN_CHANNEL_20, PAGE_MAPPING, PollProfile, Profile, READS_FIRST, RestrictProfile,
+    UPDATE_DISTANCE, VECTORS, WINDOWED_GREEDY,
 };
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};

@@ -330,6 +330,8 @@ pub const VECTORS: &str = "vectors";
 pub const ONE_STREAM: &str = "one";
 /// The stream policy that goes by how long ago a page was written last.
 pub const UPDATE_DISTANCE: &str = "update-distance";
+/// The name of the policy that goes by what the host names (NVMe 1.4 §9.3), for `ftl.stream_policy`.
+pub const DIRECTIVE: &str = "directive";
 /// The victim policy that draws blocks at random, of which it chooses one.
 pub const D_CHOICES: &str = "d-choices";
 /// The victim policy that looks at the oldest blocks alone.
@@ -451,7 +453,8 @@ pub struct FtlProfile {
     #[serde(default = "default_streams")]
     pub streams: u8,
     /// Which stream a page that the host writes belongs to: `"one"` for all; `"update-distance"`, by how much
-    /// the host has written since it wrote the page last; or a policy of a reader's own.
+    /// the host has written since it wrote the page last; `"directive"`, as the host names streams (NVMe 1.4
+    /// §9.3): all but the first, which has what it names none for; or a policy of a reader's own.
     #[serde(default = "default_stream_policy")]
     pub stream_policy: String,
     /// Garbage collection begins when a LUN has this many free blocks or fewer.

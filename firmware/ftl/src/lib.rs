@@ -54,7 +54,7 @@ mod terms;
 pub use aster_parties::{Boot, DriveState, FlashCounts, MediaState, Refresh, TranslationStats as Stats};
 pub use blocks::assigner::{Assigner, RANDOM_ROUNDS};
 pub use blocks::plane_order::{PLANE_ORDERS, PlaneOrder};
-pub use blocks::streams::{OneStream, UpdateDistance};
+pub use blocks::streams::{HostDirective, OneStream, UpdateDistance};
 pub use blocks::victims::{CostBenefit, DChoices, Fifo, Greedy, WindowedGreedy};
 pub use checkpoint::error::BootError;
 pub use mapping::demand::DemandMap;

@@ -31,6 +31,7 @@ mod completion;
 mod config;
 mod controller;
 mod delayed;
+mod directives;
 mod dma;
 mod doorbells;
 mod error_log;
@@ -64,6 +65,7 @@ pub use config::{
     QUEUE_PAIRS_MAX, SLOTS_MAX, TRANSFER_PAGES_LOG2_MAX, VECTORS_MAX, WARNING_KELVINS,
 };
 pub use controller::Controller;
+pub use directives::StreamOffer;
 pub use frontend::NvmeFrontEnd;
 pub use nvm::Nvm;
 pub use ocssd::{OpenChannel12, OpenChannel20, OpenChannelFacts};

@@ -1,12 +1,13 @@
 //! The NVM command set (NVMe 1.4 §6).
 
-use aster_parties::{CommandSet, Decoded, Issued, ListAt, Namespace, Source, status_of};
+use crate::directives::{Directives, StreamOffer};
+use aster_parties::{AdminAnswer, CommandSet, Decoded, Issued, ListAt, Namespace, Source, status_of};
 use aster_ports::host::{ByteRange, CommandId, Completion, HostCommand, HostOp};
 use aster_wire::nvme::dsm::{RANGE_BYTES, ranges};
-use aster_wire::nvme::identify::{Cns, IdentifyController, IoSupport};
+use aster_wire::nvme::identify::{AdminSupport, Cns, IdentifyController, IoSupport};
 use aster_wire::nvme::io::{BlockRange, DatasetManagement, IoCommand};
 use aster_wire::nvme::log::{CommandEffects, CommandsSupportedLog, LogId};
-use aster_wire::nvme::{IoOpcode, NSID_ALL, Sqe, Status};
+use aster_wire::nvme::{AdminOpcode, IoOpcode, NSID_ALL, Sqe, Status};
 use zerocopy::FromBytes;
 use zerocopy::little_endian::{U16, U32};
 
@@ -18,8 +19,32 @@ fn refuse(status: Status) -> Status {
 }
 
 /// Reads, writes, compares, zeroes, deallocations and flushes of logical blocks.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Nvm;
+#[derive(Clone, Debug, Default)]
+pub struct Nvm {
+    // `None` without directives.
+    directives: Option<Directives>,
+}
+
+impl Nvm {
+    /// A set with directives, of which the host may name streams.
+    #[must_use]
+    pub fn with_streams(self, offer: StreamOffer) -> Self {
+        Nvm { directives: Some(Directives::new(offer)) }
+    }
+    /// Notes the stream of a write, or of what writes without one. Only a drive that offers streams does.
+    fn note_stream(&mut self, issued: &Issued, range: &BlockRange, is_write: bool) -> Result<(), Status> {
+        let directive = if is_write { range.control.directive_type() } else { 0 };
+        match &mut self.directives {
+            Some(directives) => {
+                let stream = directives.of_write(directive, range.hints.directive_specific())?;
+                issued.commands.set_stream(issued.id, stream);
+                Ok(())
+            }
+            None if directive != 0 => Err(refuse(Status::INVALID_FIELD)),
+            None => Ok(()),
+        }
+    }
+}
 
 impl CommandSet for Nvm {
     fn decode(&mut self, issued: &Issued) -> Result<Decoded, Status> {
@@ -35,20 +60,32 @@ impl CommandSet for Nvm {
             }
             IoCommand::Read(range) => transfer(id, HostOp::Read, &range, namespace),
             IoCommand::Write(range) => {
-                if range.control.directive_type() != 0 {
-                    return Err(refuse(Status::INVALID_FIELD));
-                }
-                transfer(id, HostOp::Write, &range, namespace)
+                let decoded = transfer(id, HostOp::Write, &range, namespace)?;
+                self.note_stream(issued, &range, true)?;
+                Ok(decoded)
             }
             IoCommand::Compare(range) => transfer(id, HostOp::Compare, &range, namespace),
             IoCommand::WriteZeroes(range) => {
                 let (offset, length) = check_range(&range, namespace)?;
+                self.note_stream(issued, &range, false)?;
                 let op = HostOp::WriteZeroes { deallocate: range.control.deallocate() };
                 let fua = writes_through(&range, namespace);
                 Ok(Decoded::Forward(HostCommand { id, op, offset, length, fua }))
             }
             IoCommand::DatasetManagement(dsm) => Ok(start_dataset(dsm)),
             IoCommand::WriteUncorrectable(_) | IoCommand::Verify(_) => Err(refuse(Status::INVALID_OPCODE)),
+        }
+    }
+    fn admin(&mut self, issued: &Issued, scratch: &mut [u8]) -> Option<Result<AdminAnswer, Status>> {
+        let directives = self.directives.as_mut()?;
+        if issued.sqe.opcode() == AdminOpcode::FormatNvm.raw() {
+            directives.formatted();
+        }
+        directives.admin(issued, scratch)
+    }
+    fn reset(&mut self) {
+        if let Some(directives) = &mut self.directives {
+            directives.reset();
         }
     }
     /// Decodes the ranges of a Dataset Management command.
@@ -80,6 +117,8 @@ impl CommandSet for Nvm {
                 .with_dataset_management(true)
                 .with_write_zeroes(true);
             controller.oncs = U16::new(support.0);
+            let admin = AdminSupport(controller.oacs.get());
+            controller.oacs = U16::new(admin.with_directives(self.directives.is_some()).0);
         }
     }
     fn log_page(&self, log: LogId, bytes: &mut [u8]) {
@@ -96,6 +135,11 @@ impl CommandSet for Nvm {
                 (IoOpcode::DatasetManagement, writes),
             ] {
                 effects.io[usize::from(opcode.raw())] = U32::new(effect.0);
+            }
+            if self.directives.is_some() {
+                for opcode in [AdminOpcode::DirectiveSend, AdminOpcode::DirectiveReceive] {
+                    effects.admin[usize::from(opcode.raw())] = U32::new(plain.0);
+                }
             }
         }
     }

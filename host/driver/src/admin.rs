@@ -13,10 +13,13 @@ use aster_wire::nvme::admin::{
     AbortDword10, AdminCommand, FormatDword10, GetFeatures, GetFeaturesDword10, GetLogPage, Identify,
     IdentifyDword10, SecureErase, SetFeatures, SetFeaturesDword10,
 };
+use aster_wire::nvme::directive::{
+    Directive, DirectiveType, STREAM_PARAMETERS_BYTES, StreamParameters, operation,
+};
 use aster_wire::nvme::features::{AsyncEvent, FeatureId, FeatureSelect};
 use aster_wire::nvme::identify::{Cns, IDENTIFY_BYTES};
 use aster_wire::nvme::log::{ErrorEntry, HealthLog, LogId};
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 const PAGE: usize = HOST_PAGE_BYTES as usize;
 
@@ -212,6 +215,47 @@ impl<B: Bar + 'static> Driver<B> {
         let control = FormatDword10(0).with_lba_format(lba_format).with_secure_erase(erase.raw());
         self.admin(AdminCommand::FormatNvm(control), self.namespace().id, Transfer::None).await?;
         self.identify_namespace().await
+    }
+
+    /// Streams that may be open at a time; 0 for a drive without (§9.3).
+    pub fn streams(&self) -> u16 {
+        self.streams.get()
+    }
+
+    /// Asks a directive something (§5.9). `into` is at most one page, in multiples of 4 bytes, and may be
+    /// empty for an operation without data. Returns dword 0 of the completion.
+    ///
+    /// # Errors
+    /// Those of the command; [`DriverError::Argument`] when `into` is longer than a page.
+    pub async fn directive_receive(
+        &self,
+        directive: &Directive,
+        nsid: u32,
+        into: &mut [u8],
+    ) -> Result<u32, DriverError> {
+        check_page(into.len())?;
+        let transfer = if into.is_empty() { Transfer::None } else { Transfer::ToHost(into) };
+        self.admin(AdminCommand::DirectiveReceive(*directive), nsid, transfer).await
+    }
+
+    /// Tells a directive something (§5.10). Returns dword 0 of the completion.
+    ///
+    /// # Errors
+    /// Those of the command.
+    pub async fn directive_send(&self, directive: &Directive, nsid: u32) -> Result<u32, DriverError> {
+        self.admin(AdminCommand::DirectiveSend(*directive), nsid, Transfer::None).await
+    }
+
+    /// Sizes and numbers of the drive's streams (§9.3.1.1).
+    ///
+    /// # Errors
+    /// Those of the command.
+    pub async fn stream_parameters(&self) -> Result<StreamParameters, DriverError> {
+        let mut parameters = StreamParameters::default();
+        let bytes = STREAM_PARAMETERS_BYTES as u32;
+        let ask = Directive::new(DirectiveType::Streams, operation::PARAMETERS, bytes);
+        self.directive_receive(&ask, self.namespace().id, parameters.as_mut_bytes()).await?;
+        Ok(parameters)
     }
 
     /// Asks the controller to abort a command (§5.1). Returns true if it was aborted; its own completion says

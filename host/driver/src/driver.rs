@@ -35,6 +35,7 @@ pub struct Driver<B: Bar> {
     pub(crate) live_pairs: Cell<u16>,
     pub(crate) doorbell_stride: Cell<u8>,
     pub(crate) namespace: Cell<Namespace>,
+    pub(crate) streams: Cell<u16>,
     /// The most data bytes of one command, as granted.
     pub(crate) transfer_bytes: Cell<u32>,
     /// The same in logical blocks.

@@ -14,16 +14,20 @@ use aster_wire::nvme::admin::{
     AdminCommand, CreateCqDword11, CreateIoCq, CreateIoSq, CreateSqDword11, QueueDword10,
 };
 use aster_wire::nvme::cqe::CQE_LOG2;
+use aster_wire::nvme::directive::{Directive, DirectiveType, DirectivesSupported, operation};
 use aster_wire::nvme::features::{FeatureId, NumberOfQueues};
 use aster_wire::nvme::identify::{
-    Cns, FormattedSize, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace, NamespaceList,
+    AdminSupport, Cns, FormattedSize, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace, NamespaceList,
 };
 use aster_wire::nvme::registers::{
     Aqa, Arbitration, Cap, Cc, CommandSet, Csts, Register, ShutdownNotification, ShutdownStatus,
 };
 use aster_wire::nvme::sqe::SQE_LOG2;
 use aster_wire::ocssd::VENDOR_SPECIFIC_VERSION;
+use zerocopy::IntoBytes;
 
+/// Bytes that tell which directives are supported and enabled (§9.2.1.1).
+const DIRECTIVES_BYTES: u32 = 64;
 /// How often CSTS is read while waiting for it.
 const READY_POLL: Duration = Duration::from_micros(100);
 /// How long a read of a register may take: then the root complex gives it up (PCIe 4.0 §2.8).
@@ -82,7 +86,28 @@ impl<B: Bar + 'static> Driver<B> {
         self.enable(limit).await?;
         self.identify_controller(cap).await?;
         self.identify_namespace().await?;
+        self.enable_streams().await?;
         self.create_queues(cap).await
+    }
+
+    /// Enables streams if the drive has them (§9.3).
+    async fn enable_streams(&self) -> Result<(), DriverError> {
+        self.streams.set(0);
+        let offered = self.identity().is_some_and(|identity| AdminSupport(identity.oacs.get()).directives());
+        if !offered {
+            return Ok(());
+        }
+        let nsid = self.namespace.get().id;
+        let mut directives = DirectivesSupported::default();
+        let ask = Directive::new(DirectiveType::Identify, operation::DIRECTIVES, DIRECTIVES_BYTES);
+        self.directive_receive(&ask, nsid, &mut directives.as_mut_bytes()[..DIRECTIVES_BYTES as usize])
+            .await?;
+        if directives.supported[0] & 1 << DirectiveType::Streams.raw() == 0 {
+            return Ok(());
+        }
+        self.directive_send(&Directive::enable(DirectiveType::Streams, true), nsid).await?;
+        self.streams.set(self.stream_parameters().await?.streams_max.get());
+        Ok(())
     }
 
     async fn disable(&self, limit: Duration) -> Result<(), DriverError> {

@@ -43,6 +43,9 @@ pub struct Io {
     pub blocks: u32,
     /// Force unit access: on non-volatile media before it completes. Only for reads, writes and zeroing.
     pub fua: bool,
+    /// The identifier of the stream that a write belongs to (§9.3); 0 for none. Only where
+    /// [`Driver::streams`] isn't 0.
+    pub stream: u16,
 }
 
 impl IoOp {
@@ -100,7 +103,7 @@ impl<B: Bar + 'static> Driver<B> {
         let range = |io: &Io| BlockRange::new(io.slba, io.blocks).with_force_unit_access(io.fua);
         let command = match io.op {
             IoOp::Read => IoCommand::Read(range(io)),
-            IoOp::Write => IoCommand::Write(range(io)),
+            IoOp::Write => IoCommand::Write(range(io).with_stream(io.stream)),
             IoOp::Compare => IoCommand::Compare(range(io)),
             IoOp::WriteZeroes { deallocate } => {
                 let mut zeroes = range(io);
@@ -138,7 +141,7 @@ impl<B: Bar + 'static> Driver<B> {
     /// # Errors
     /// Those of the command.
     pub async fn flush(&self, queue: QueueId) -> Result<(), DriverError> {
-        self.one(queue, Io { op: IoOp::Flush, slba: 0, blocks: 0, fua: false }).await
+        self.one(queue, Io { op: IoOp::Flush, slba: 0, blocks: 0, fua: false, stream: 0 }).await
     }
 
     /// Zeroes any number of blocks (§6.17); with `forced` the zeroes are on the media before it completes
@@ -158,7 +161,7 @@ impl<B: Bar + 'static> Driver<B> {
         let mut done = 0;
         while done < blocks {
             let piece = (blocks - done).min(u64::from(BLOCKS_WITHOUT_DATA)) as u32;
-            self.one(queue, Io { op, slba: slba + done, blocks: piece, fua: forced }).await?;
+            self.one(queue, Io { op, slba: slba + done, blocks: piece, fua: forced, stream: 0 }).await?;
             done += u64::from(piece);
         }
         Ok(())
@@ -320,7 +323,7 @@ impl<B: Bar + 'static> Driver<B> {
                     self.data_mut(queue, slot, length, |into| give(sent, into));
                 }
                 let first = slba + (sent / block_bytes) as u64;
-                let io = Io { op, slba: first, blocks: length / block_bytes as u32, fua };
+                let io = Io { op, slba: first, blocks: length / block_bytes as u32, fua, stream: 0 };
                 self.submit_as(queue, slot, &io, true);
                 window.push_back((slot, sent, length));
                 sent += length as usize;

@@ -50,6 +50,7 @@ impl<B: Bar + 'static> Driver<B> {
             live_pairs: Cell::new(0),
             doorbell_stride: Cell::new(0),
             namespace: Cell::new(Namespace::NONE),
+            streams: Cell::new(0),
             transfer_bytes: Cell::new(0),
             blocks_max: Cell::new(0),
             identity: RefCell::new(None),

@@ -93,6 +93,40 @@ impl Choices {
     }
 }
 
+/// The streams of a job's writes.
+#[derive(Clone, Debug)]
+struct Streams {
+    identifiers: Vec<u16>,
+    next: usize,
+    /// Draws by itself, so that streams change no other choice; `None` takes one after the other.
+    rng: Option<Rng>,
+}
+
+impl Streams {
+    fn new(identifiers: &[u16], random: bool, seed: u64) -> Self {
+        let rng = random.then(|| Rng::new(seed.wrapping_add(STREAMS_SEED)));
+        Streams { identifiers: identifiers.to_vec(), next: 0, rng }
+    }
+    /// The stream of the next write; 0 for a job without streams.
+    fn next(&mut self) -> u16 {
+        let count = self.identifiers.len();
+        if count == 0 {
+            return 0;
+        }
+        let at = match &mut self.rng {
+            Some(rng) => rng.below(count as u64) as usize,
+            None => {
+                let next = (self.next + 1) % count;
+                core::mem::replace(&mut self.next, next)
+            }
+        };
+        self.identifiers[at]
+    }
+}
+
+/// The draws of streams are none of the offsets'.
+const STREAMS_SEED: u64 = 0x5354_5245_414d_5300;
+
 /// The direction of a mix's requests where a direction has a rate.
 #[derive(Clone, Debug)]
 enum Rated {
@@ -124,6 +158,7 @@ pub struct Generator {
     endless: bool,
     fua: bool,
     write_kind: RequestKind,
+    streams: Streams,
     flush_every: u64,
     flush_at_end: bool,
     placement: Placement,
@@ -184,6 +219,7 @@ impl Generator {
             endless: job.time_based,
             fua: job.fua,
             write_kind: if job.write_zeroes { RequestKind::WriteZeroes } else { RequestKind::Write },
+            streams: Streams::new(&job.streams, job.random_streams, plan.seed),
             flush_every: job.flush_every,
             flush_at_end: job.flush_at_end,
             placement,
@@ -311,7 +347,8 @@ impl Generator {
         let length = length as u32;
         let at = lane.schedule.next(length);
         let fua = self.fua && is_write(kind);
-        Request { kind, offset: self.start + inside, length, fua, at }
+        let stream = if kind == RequestKind::Write { self.streams.next() } else { 0 };
+        Request { kind, offset: self.start + inside, length, fua, stream, at }
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 const MIB: u64 = 1 << 20;
-const DRIVE: Drive = Drive { bytes: 4 * MIB, block_bytes: 512 };
+const DRIVE: Drive = Drive { bytes: 4 * MIB, block_bytes: 512, streams: 0 };
 
 fn plan(job: &Job) -> Plan {
     job.plans(DRIVE, 0).unwrap().remove(0)
@@ -289,7 +289,7 @@ proptest! {
 /// The requests of a fio job on a drive of 1 MiB of 4 KiB blocks.
 fn of_fio(lines: &str) -> Vec<Request> {
     let job = crate::fio::parse(&in_a_section(lines)).unwrap().remove(0);
-    let drive = crate::Drive { bytes: 1 << 20, block_bytes: 4096 };
+    let drive = crate::Drive { bytes: 1 << 20, block_bytes: 4096, streams: 0 };
     let mut generator = Generator::new(&job.plans(drive, 0).unwrap()[0]);
     core::iter::from_fn(|| generator.next_request().unwrap()).collect()
 }
@@ -317,7 +317,8 @@ fn zones_take_their_shares_of_requests_in_each_direction() {
     assert_eq!(share(&all, RequestKind::Read, 256 << 10), 1.0);
     assert!((0.22..0.28).contains(&share(&all, RequestKind::Write, 256 << 10)));
     let jobs = crate::fio::parse("[j]\nrw=randread\nrandom_distribution=zoned_abs:100/2m\n").unwrap();
-    let refused = jobs[0].plans(crate::Drive { bytes: 1 << 20, block_bytes: 4096 }, 0).unwrap_err();
+    let refused =
+        jobs[0].plans(crate::Drive { bytes: 1 << 20, block_bytes: 4096, streams: 0 }, 0).unwrap_err();
     assert_eq!(refused.option, "random_distribution");
 }
 
@@ -341,7 +342,7 @@ fn a_percentage_is_random_and_the_rest_goes_on_where_the_last_one_ended() {
 
 fn offsets_in_blocks(lines: &str, count: usize) -> Vec<u64> {
     let job = crate::fio::parse(&in_a_section(lines)).unwrap().remove(0);
-    let plan = job.plans(Drive { bytes: 64 << 12, block_bytes: 4096 }, 0).unwrap().remove(0);
+    let plan = job.plans(Drive { bytes: 64 << 12, block_bytes: 4096, streams: 0 }, 0).unwrap().remove(0);
     let mut generator = Generator::new(&plan);
     let next = || generator.next_request().unwrap().map(|request| request.offset >> 12);
     core::iter::from_fn(next).take(count).collect()

@@ -282,7 +282,7 @@ mod tests {
     use alloc::vec::Vec;
 
     const LATENCY: Duration = Duration::from_micros(10);
-    const DRIVE: Drive = Drive { bytes: 1 << 20, block_bytes: 4096 };
+    const DRIVE: Drive = Drive { bytes: 1 << 20, block_bytes: 4096, streams: 0 };
 
     /// Runs a job against a drive that completes everything after `LATENCY`; returns (issue time, request).
     fn run(job: &Job) -> Vec<(Duration, Request)> {

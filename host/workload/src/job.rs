@@ -291,6 +291,11 @@ pub struct Job {
     pub fua: bool,
     /// Whether writes are Write Zeroes commands, which move no data.
     pub write_zeroes: bool,
+    /// The identifiers of the streams that writes belong to, one after the other (NVMe 1.4 §9.3). Empty for
+    /// none.
+    pub streams: Vec<u16>,
+    /// Whether a write's stream is drawn at random instead.
+    pub random_streams: bool,
     /// A flush follows this many writes; 0 for never.
     pub flush_every: u64,
     /// Whether a flush ends the job.
@@ -353,6 +358,8 @@ impl Default for Job {
             exit_what: ExitWhat::Group,
             fua: false,
             write_zeroes: false,
+            streams: Vec::new(),
+            random_streams: false,
             flush_every: 0,
             flush_at_end: false,
             verify: false,

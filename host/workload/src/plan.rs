@@ -93,6 +93,11 @@ impl Job {
                 ));
             }
         }
+        if !self.streams.is_empty() && drive.streams == 0 {
+            let problem = "the drive has no streams for its host to name: ftl.stream_policy = \"directive\" \
+                           and ftl.streams = 2 or more give it some";
+            return Err(fail("dataplacement", problem.to_owned()));
+        }
         if let Some(align) = &self.block_align {
             for bytes in [align.read, align.write, align.trim] {
                 if bytes == 0 || bytes % block != 0 {
@@ -236,7 +241,7 @@ mod tests {
             let zones = zones.iter().map(zone).collect::<Vec<_>>();
             let distribution = Distribution::Zoned(PerDirection { read: zones, write: vec![], trim: vec![] });
             let job = Job { access: Access::Random, distribution, ..Job::default() };
-            let drive = Drive { bytes: 1 << 20, block_bytes: 4096 };
+            let drive = Drive { bytes: 1 << 20, block_bytes: 4096, streams: 0 };
             job.plans(drive, 0).map_or_else(|error| error.to_string(), |_| String::new())
         };
         let percent = Extent::Percent;

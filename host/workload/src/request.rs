@@ -27,6 +27,8 @@ pub struct Request {
     pub length: u32,
     /// Force unit access: the write is on non-volatile media before it completes.
     pub fua: bool,
+    /// The stream that a write belongs to (NVMe 1.4 §9.3); 0 for none.
+    pub stream: u16,
     /// The earliest time to issue it, counted from the start of the work; `None` means as soon as there is
     /// room.
     pub at: Option<Duration>,
@@ -35,7 +37,7 @@ pub struct Request {
 impl Request {
     /// A flush of everything written before.
     pub const FLUSH: Request =
-        Request { kind: RequestKind::Flush, offset: 0, length: 0, fua: false, at: None };
+        Request { kind: RequestKind::Flush, offset: 0, length: 0, fua: false, stream: 0, at: None };
 }
 
 /// The drive that a workload is laid out on.
@@ -45,6 +47,8 @@ pub struct Drive {
     pub bytes: u64,
     /// Bytes of a logical block: 512 or 4096.
     pub block_bytes: u32,
+    /// Streams that its host may have open; 0 for a drive without streams (NVMe 1.4 §9.3).
+    pub streams: u16,
 }
 
 /// The longest time that a job or a trace may name: 50 days. A start delay, a ramp and a run of that length

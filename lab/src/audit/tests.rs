@@ -37,7 +37,7 @@ fn worked_before(profile: &Profile, counters: &Rc<RefCell<Counters>>) -> (Machin
     };
     let namespace = machine.driver().namespace();
     let block_bytes = namespace.block_bytes;
-    let drive = Drive { bytes: namespace.blocks * u64::from(block_bytes), block_bytes };
+    let drive = Drive { bytes: namespace.blocks * u64::from(block_bytes), block_bytes, streams: 0 };
     let tasks = HostTask::of_jobs(&[job], drive, 1).unwrap();
     let contents = Contents::versioned(drive, 1);
     let mut runner = Runner::new(machine.driver(), tasks, contents, (), OnFailure::Continue);

@@ -39,6 +39,7 @@ fn explained(profile: &Profile, before: &[Job], work: &[Job], flush: bool) -> Ve
     let drive = Drive {
         bytes: namespace.blocks * u64::from(namespace.block_bytes),
         block_bytes: namespace.block_bytes,
+        streams: machine.driver().streams(),
     };
     let run = |jobs: &[Job]| {
         let tasks = HostTask::of_jobs(jobs, drive, 1).unwrap();

@@ -48,7 +48,8 @@ impl Place {
         };
         let (bytes, block_bytes) =
             aster_device::namespace_with(pieces, &setup.profile, setup.content, existing.as_ref())?;
-        let drive = Drive { bytes, block_bytes };
+        let streams = aster_device::host_streams(&setup.profile).into();
+        let drive = Drive { bytes, block_bytes, streams };
         let image = image.map(Path::to_owned);
         Ok(Place { image, existing, state: OnceCell::new(), provenance: true, drive })
     }

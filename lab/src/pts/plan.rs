@@ -1,7 +1,7 @@
 //! What is to be tested, and how the specification's times become ours.
 
 use aster_device::profile::{Profile, RestrictProfile};
-use aster_device::{BuildError, Media, Pieces, namespace_with};
+use aster_device::{BuildError, Media, Pieces, host_streams, namespace_with};
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
@@ -204,7 +204,7 @@ impl Plan {
     pub fn drive(&self) -> Result<Drive, BuildError> {
         let pieces = with_ours(Pieces::default());
         let (bytes, block_bytes) = namespace_with(&pieces, &self.profile, self.content, None)?;
-        Ok(Drive { bytes, block_bytes })
+        Ok(Drive { bytes, block_bytes, streams: host_streams(&self.profile).into() })
     }
 
     /// The capacity of the drive of the whole array, which the profile may restrict.

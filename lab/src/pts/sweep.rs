@@ -291,7 +291,7 @@ mod tests {
         Plan { tests: tests.to_vec(), ..plan }
     }
 
-    const DRIVE: Drive = Drive { bytes: 32 << 20, block_bytes: 512 };
+    const DRIVE: Drive = Drive { bytes: 32 << 20, block_bytes: 512, streams: 0 };
 
     #[test]
     fn the_tests_have_the_specification_s_cells_in_its_order() {
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_a_drive_cannot_have_is_left_out_and_told_once_a_test() {
-        let drive = Drive { bytes: 512 << 10, block_bytes: 4096 };
+        let drive = Drive { bytes: 512 << 10, block_bytes: 4096, streams: 0 };
         let (sweeps, skipped) = Sweep::of(&plan(&Test::ALL), drive);
         assert_eq!(sweeps.iter().map(|sweep| sweep.cells.len()).collect::<Vec<_>>(), [42, 2, 6, 1]);
         let told: Vec<_> = skipped.iter().map(|s| (s.test, s.block_bytes, s.because.as_str())).collect();

@@ -5,7 +5,7 @@ use flate2::Compression as Level;
 use flate2::write::GzEncoder;
 use std::io::Write;
 
-const DRIVE: Drive = Drive { bytes: 1 << 20, block_bytes: 512 };
+const DRIVE: Drive = Drive { bytes: 1 << 20, block_bytes: 512, streams: 0 };
 const TWO_DISKS: &str = "128166372003061629,usr,0,Read,4096,4096,41286\n\
                          128166372003061630,usr,1,Write,0,4096,41286\n\
                          128166372003061631,usr,0,Write,8192,8192,41286\n";

@@ -3,6 +3,7 @@
 //! As in [`super::io`], each command is a value that encodes to a [`Sqe`] and decodes from one. Command
 //! identifier, PRPs and namespace stay in the entry.
 
+use super::directive::{Directive, DirectiveDword11};
 use super::features::FeatureSelect;
 use super::opcode::AdminOpcode;
 use super::sqe::{DecodeError, Sqe};
@@ -291,6 +292,10 @@ pub enum AdminCommand {
     DoorbellBufferConfig,
     /// Tell that the host is alive (§5.16).
     KeepAlive,
+    /// Tell a directive something (§5.10).
+    DirectiveSend(Directive),
+    /// Ask a directive something (§5.9).
+    DirectiveReceive(Directive),
     /// Format a namespace (§5.23).
     FormatNvm(FormatDword10),
     /// A command of the standard that this module doesn't decode; optional in NVMe 1.4.
@@ -346,6 +351,17 @@ impl AdminCommand {
             }
             AdminOpcode::DoorbellBufferConfig => AdminCommand::DoorbellBufferConfig,
             AdminOpcode::KeepAlive => AdminCommand::KeepAlive,
+            AdminOpcode::DirectiveSend | AdminOpcode::DirectiveReceive => {
+                let directive = Directive {
+                    dwords_zero_based: dword10,
+                    control: DirectiveDword11(dword11),
+                    dword12: sqe.dword(12),
+                };
+                match opcode {
+                    AdminOpcode::DirectiveSend => AdminCommand::DirectiveSend(directive),
+                    _ => AdminCommand::DirectiveReceive(directive),
+                }
+            }
             AdminOpcode::FormatNvm => AdminCommand::FormatNvm(FormatDword10(dword10)),
             other => AdminCommand::Other(other),
         })
@@ -368,6 +384,8 @@ impl AdminCommand {
             AdminCommand::FirmwareImageDownload(_) => AdminOpcode::FirmwareImageDownload,
             AdminCommand::DoorbellBufferConfig => AdminOpcode::DoorbellBufferConfig,
             AdminCommand::KeepAlive => AdminOpcode::KeepAlive,
+            AdminCommand::DirectiveSend(_) => AdminOpcode::DirectiveSend,
+            AdminCommand::DirectiveReceive(_) => AdminOpcode::DirectiveReceive,
             AdminCommand::FormatNvm(_) => AdminOpcode::FormatNvm,
             AdminCommand::Other(opcode) => *opcode,
         }
@@ -398,6 +416,9 @@ impl AdminCommand {
             AdminCommand::FirmwareCommit(c) => sqe.with_dword(10, c.0),
             AdminCommand::FirmwareImageDownload(c) => {
                 sqe.with_dword(10, c.dwords_zero_based).with_dword(11, c.offset_dwords)
+            }
+            AdminCommand::DirectiveSend(c) | AdminCommand::DirectiveReceive(c) => {
+                sqe.with_dword(10, c.dwords_zero_based).with_dword(11, c.control.0).with_dword(12, c.dword12)
             }
             AdminCommand::FormatNvm(c) => sqe.with_dword(10, c.0),
             AdminCommand::AsyncEventRequest

@@ -3,6 +3,7 @@
 //! Each command is a value that encodes to a [`Sqe`] and decodes from one. Command identifier and PRPs
 //! stay in the entry: they belong to the queue and the transfer, not to the command.
 
+use super::directive::DirectiveType;
 use super::opcode::IoOpcode;
 use super::sqe::{DecodeError, Sqe};
 
@@ -83,6 +84,16 @@ impl BlockRange {
     #[must_use]
     pub const fn with_force_unit_access(mut self, fua: bool) -> Self {
         self.control = self.control.with_force_unit_access(fua);
+        self
+    }
+    /// The same as a part of a stream (§9.3); 0 for none.
+    #[must_use]
+    #[inline]
+    pub const fn with_stream(mut self, identifier: u16) -> Self {
+        if identifier != 0 {
+            self.control = self.control.with_directive_type(DirectiveType::Streams.raw());
+            self.hints = self.hints.with_directive_specific(identifier);
+        }
         self
     }
     /// Logical blocks covered: 1 to 65,536.

@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod cqe;
+pub mod directive;
 pub mod dsm;
 pub mod features;
 pub mod identify;

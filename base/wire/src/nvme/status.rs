@@ -191,6 +191,7 @@ status_codes! {
         Enabled";
     ANA_GROUP_INVALID = CommandSpecific, 0x24, "ANA Group Identifier Invalid";
     ANA_ATTACH_FAILED = CommandSpecific, 0x25, "ANA Attach Failed";
+    STREAM_ALLOCATION_FAILED = CommandSpecific, 0x7f, "Stream Resource Allocation Failed";
     CONFLICTING_ATTRIBUTES = CommandSpecific, 0x80, "Conflicting Attributes";
     INVALID_PROTECTION_INFORMATION = CommandSpecific, 0x81, "Invalid Protection Information";
     WRITE_TO_READ_ONLY_RANGE = CommandSpecific, 0x82, "Attempted Write to Read Only Range";

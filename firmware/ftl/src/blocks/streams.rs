@@ -15,6 +15,17 @@ impl StreamPolicy for OneStream {
     }
 }
 
+/// As the host says: what it names no stream for is the first stream's.
+#[derive(Clone, Copy, Debug)]
+pub struct HostDirective;
+
+impl StreamPolicy for HostDirective {
+    fn prepare(&mut self, _: u8, _: u32) {}
+    fn choose(&mut self, write: &HostWrite) -> u8 {
+        write.named
+    }
+}
+
 /// By update distance: how much the host has written since the page was written last. A page that was
 /// written again soon is likely to be written again soon once more.
 ///
@@ -90,21 +101,29 @@ mod tests {
     }
     /// The stream of a page that was written `distance` writes ago.
     fn of(policy: &mut UpdateDistance, first: u64, distance: u64) -> u8 {
-        policy.choose(&HostWrite { page: Lpn(3), writes: first });
-        policy.choose(&HostWrite { page: Lpn(3), writes: first + distance })
+        policy.choose(&HostWrite { page: Lpn(3), writes: first, named: 0 });
+        policy.choose(&HostWrite { page: Lpn(3), writes: first + distance, named: 0 })
     }
 
     #[test]
     fn pages_that_are_written_again_soon_are_kept_apart() {
         let mut two = by_distance(2, 100);
-        assert_eq!(two.choose(&HostWrite { page: Lpn(1), writes: 0 }), 1, "written for the first time");
+        assert_eq!(
+            two.choose(&HostWrite { page: Lpn(1), writes: 0, named: 0 }),
+            1,
+            "written for the first time"
+        );
         assert_eq!([1, 99, 100, 5000].map(|distance| of(&mut two, 1000, distance)), [0, 0, 1, 1]);
         let mut four = by_distance(4, 100);
         let distances = [99, 100, 399, 400, 1599, 1600, 9_999];
         assert_eq!(distances.map(|distance| of(&mut four, 1000, distance)), [0, 1, 1, 2, 2, 3, 3]);
         let wraps = u64::from(u32::MAX) - 40;
         assert_eq!([80, 120].map(|distance| of(&mut two, wraps, distance)), [0, 1], "past 2^32 writes");
-        assert_eq!(two.choose(&HostWrite { page: Lpn(10), writes: 7 }), 1, "beyond the drive's pages");
+        assert_eq!(
+            two.choose(&HostWrite { page: Lpn(10), writes: 7, named: 0 }),
+            1,
+            "beyond the drive's pages"
+        );
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl<M: Mapping> Host<M> {
                 self.cache.entries.written(
                     entry,
                     granules,
-                    self.blocks.table().streams.of_write(slice.frame),
+                    self.blocks.table().streams.of_write(slice.frame, || 0),
                 );
             }
         }

@@ -78,7 +78,8 @@ impl<M: Mapping> Host<M> {
         granules: Granules,
         fua: bool,
     ) -> Result<(), HostStatus> {
-        let stream = self.blocks.table().streams.of_write(slice.frame);
+        let named = || self.port.stream(slice.command);
+        let stream = self.blocks.table().streams.of_write(slice.frame, named);
         self.cache.entries.written(entry, granules, stream);
         if fua {
             let units = self.pages.units_of(granules);

@@ -39,15 +39,16 @@ impl HostStreams {
     pub(crate) fn forget(&self) {
         self.opened.iter().for_each(|opened| opened.set(None));
     }
-    /// The stream of a page that the host writes.
+    /// The stream of a page that the host writes. `named` tells the stream that the host has named for it; 0
+    /// for none.
     #[inline]
-    pub(crate) fn of_write(&self, frame: Frame) -> u8 {
-        if self.count == 1 { 0 } else { self.choose(frame) }
+    pub(crate) fn of_write(&self, frame: Frame, named: impl FnOnce() -> u8) -> u8 {
+        if self.count == 1 { 0 } else { self.choose(frame, named()) }
     }
-    fn choose(&self, frame: Frame) -> u8 {
+    fn choose(&self, frame: Frame, named: u8) -> u8 {
         let writes = self.writes.get();
         self.writes.set(writes + 1);
-        let chosen = self.policy.borrow_mut().choose(&HostWrite { page: Lpn(frame.0), writes });
+        let chosen = self.policy.borrow_mut().choose(&HostWrite { page: Lpn(frame.0), writes, named });
         chosen.min(self.count - 1)
     }
     /// A stream begins to fill a block.
@@ -90,7 +91,7 @@ mod tests {
     fn a_policy_chooses_and_hears_how_long_the_host_s_blocks_lived() {
         let heard = Rc::default();
         let streams = HostStreams::new(3, 8, 100, Box::new(Noting(Rc::clone(&heard))));
-        let write = |page| streams.of_write(Frame(page));
+        let write = |page| streams.of_write(Frame(page), || 0);
         assert_eq!([write(0), write(1), write(2), write(9)], [0, 1, 2, 2], "the last one at most");
         streams.opened(BlockIndex(5), Stream::Host(1));
         streams.opened(BlockIndex(6), Stream::Gc);

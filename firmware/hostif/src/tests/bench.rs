@@ -378,7 +378,7 @@ impl<W: Way> BenchOver<W> {
     }
     /// A drive after its first power-on.
     pub fn new(config: HostIfConfig) -> Self {
-        Self::with_set(config, Box::new(Nvm))
+        Self::with_set(config, Box::new(Nvm::default()))
     }
     /// A drive after its first power-on, with another command set.
     pub fn with_set(config: HostIfConfig, set: Box<dyn CommandSet>) -> Self {

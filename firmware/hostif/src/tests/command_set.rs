@@ -298,7 +298,7 @@ fn what_is_no_vector_gets_a_status_and_never_reaches_the_translation() {
     assert!(bench.completion(1, cid).expect("so does the vector").status().is(Status::ABORT_REQUESTED));
     assert_eq!(bench.ftl.seen.borrow().len(), seen);
 
-    let mut bench = Bench::with_set(config(), Box::new(Nvm));
+    let mut bench = Bench::with_set(config(), Box::new(Nvm::default()));
     bench.enable();
     bench.create_pair(1, 64);
     let sqe = of(&mut bench, ERASE, &[3]);

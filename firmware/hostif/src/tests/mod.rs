@@ -7,6 +7,7 @@ mod bad_input;
 mod bench;
 mod command_set;
 mod data;
+mod directives;
 mod doorbells;
 mod events;
 mod host_behavior;

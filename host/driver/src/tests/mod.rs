@@ -129,7 +129,7 @@ fn a_batch_of_commands_costs_one_doorbell_each_way() {
     let driver = &bench.driver;
     for i in 0..8 {
         let slot = driver.take_slot(Q1).unwrap();
-        driver.submit(Q1, slot, &Io { op: IoOp::Read, slba: i, blocks: 1, fua: false });
+        driver.submit(Q1, slot, &Io { op: IoOp::Read, slba: i, blocks: 1, fua: false, stream: 0 });
     }
     assert_eq!(driver.take_slot(Q1), None, "eight slots are the queue's depth");
     driver.ring(Q1);
@@ -226,7 +226,7 @@ fn a_command_that_never_completes_is_reported_by_slot_opcode_and_lba() {
     assert_eq!(error.to_string(), "Read in slot 0 of queue 1 at LBA 77 has not completed in 5 s");
     // `overdue` also finds a command without a task.
     let slot = bench.driver.take_slot(Q1).unwrap();
-    bench.driver.submit(Q1, slot, &Io { op: IoOp::Write, slba: 77, blocks: 1, fua: false });
+    bench.driver.submit(Q1, slot, &Io { op: IoOp::Write, slba: 77, blocks: 1, fua: false, stream: 0 });
     bench.driver.ring(Q1);
     assert_eq!(bench.driver.overdue(bench.exec.now() + Duration::from_secs(4)), None);
     let overdue = bench.driver.overdue(bench.exec.now() + Duration::from_secs(6)).unwrap();
@@ -363,7 +363,11 @@ fn data_is_reached_only_through_its_own_slot() {
             DataMut::Bytes(bytes) => bytes.fill(value),
             DataMut::Tags(_) => panic!("bytes were asked for"),
         });
-        driver.submit(Q1, slot, &Io { op: IoOp::Write, slba: u64::from(value) * 2, blocks: 2, fua: false });
+        driver.submit(
+            Q1,
+            slot,
+            &Io { op: IoOp::Write, slba: u64::from(value) * 2, blocks: 2, fua: false, stream: 0 },
+        );
     }
     driver.ring(Q1);
     bench.fake.borrow_mut().work();

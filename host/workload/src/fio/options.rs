@@ -231,6 +231,26 @@ pub(super) const OPTIONS: &[FioOption] = &[
         "dsync",
         "none = 0; sync = 1 and dsync: writes carry force unit access, as O_DSYNC on a drive does",
     ),
+    effect(
+        "dataplacement",
+        &["data_placement"],
+        "streams",
+        "none, or streams: writes belong to streams of the drive (NVMe 1.4 §9.3); plids says to which. The \
+         drive needs ftl.stream_policy = \"directive\"",
+    ),
+    effect(
+        "plids",
+        &["fdp_pli"],
+        "1,2",
+        "identifiers of streams, from 1 to 65535, for dataplacement=streams, which needs them",
+    ),
+    effect(
+        "plid_select",
+        &["fdp_pli_select"],
+        "random",
+        "roundrobin: the writes of a job go to its streams one after the other; random: to one that is \
+         drawn. Default roundrobin",
+    ),
     effect("writefua", &[], "1", "1: writes carry force unit access"),
     effect(
         "write_mode",

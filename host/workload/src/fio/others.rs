@@ -7,6 +7,7 @@ const VERIFY: &str =
     "the content check has one way: every byte, in the order of the writes, the first wrong block told";
 const REPLAY: &str = "a trace is replayed with --trace and the options beside it";
 const ZONES: &str = "the drive has no zones";
+const FDP: &str = "the drive has no Flexible Data Placement; dataplacement=streams names streams";
 const GPU: &str = "the host has no graphics processor's memory";
 const LOGS: &str = "fio writes logs; here --json has the figures and --events every request";
 const CONTENT: &str = "every block has content of its own anyway";
@@ -159,13 +160,10 @@ pub(super) const OTHERS: &[FioOption] = &[
     refused("zone_reset_frequency", &[], ZONES),
     refused("recover_zbd_write_error", &[], ZONES),
     refused("write_zone_remainder", &[], ZONES),
-    refused("fdp", &[], "the drive has no placement directives or streams"),
-    refused("dataplacement", &["data_placement"], "the drive has no placement directives or streams"),
-    refused("plid_select", &["fdp_pli_select"], "the drive has no placement directives or streams"),
-    refused("plids", &["fdp_pli"], "the drive has no placement directives or streams"),
-    refused("dp_scheme", &[], "the drive has no placement directives or streams"),
-    refused("write_hint", &[], "the drive has no placement directives or streams"),
-    refused("stream_id", &[], "the drive has no placement directives or streams"),
+    refused("fdp", &[], FDP),
+    refused("dp_scheme", &[], FDP),
+    refused("write_hint", &[], "Linux gives NVMe drives no write hints; dataplacement=streams names streams"),
+    refused("stream_id", &[], "plids names streams, with dataplacement=streams"),
     no_meaning("lockmem", &[], PROCESS),
     no_meaning("comm", &[], PROCESS),
     no_meaning("prio", &[], PROCESS),

@@ -45,6 +45,8 @@ const CHECKSUMS: [&str; 16] = [
     "meta",
 ];
 
+/// The most streams that a job names, as in fio.
+const STREAMS_MAX: usize = 128;
 /// The most copies of a job: each has a queue of its own.
 const COPIES_MAX: u64 = 1024;
 /// The most requests in flight: an NVMe queue has 65,536 entries, one of them unused (NVMe 1.4 §4.1).
@@ -82,6 +84,8 @@ pub(super) struct Section {
     job: Job,
     kb_base: KbBase,
     synchronous: bool,
+    /// Writes belong to streams.
+    with_streams: bool,
     /// The line of the section's name.
     line: usize,
     /// The options that were given, in this section or a global one before it, each with its last line.
@@ -101,6 +105,7 @@ impl Default for Section {
             job: Job::default(),
             kb_base: KbBase::Binary,
             synchronous: false,
+            with_streams: false,
             line: 0,
             given: BTreeMap::new(),
             is_faulty: false,
@@ -302,6 +307,36 @@ impl Section {
                 let time = values::time(value, TimeUnit::Seconds).filter(|t| !t.is_zero());
                 (time.map(|t| self.steady_interval = t), TIME)
             }
+            "dataplacement" => {
+                let on = match value {
+                    "none" => Some(false),
+                    "streams" => Some(true),
+                    _ => None,
+                };
+                (
+                    on.map(|on| self.with_streams = on),
+                    "none or streams; there is no Flexible Data Placement here",
+                )
+            }
+            "plids" => {
+                let identifiers = || {
+                    let named = |text: &str| text.trim().parse::<u16>().ok().filter(|&id| id > 0);
+                    value.split(',').map(named).collect::<Option<Vec<_>>>()
+                };
+                let taken = identifiers().filter(|ids| ids.len() <= STREAMS_MAX);
+                (
+                    taken.map(|ids| job.streams = ids),
+                    "up to 128 identifiers of streams, from 1 to 65535, such as 1,2",
+                )
+            }
+            "plid_select" => {
+                let random = match value {
+                    "roundrobin" => Some(false),
+                    "random" => Some(true),
+                    _ => None,
+                };
+                (random.map(|random| job.random_streams = random), "roundrobin or random")
+            }
             "writefua" => (values::boolean(Some(value)).map(|on| job.fua = on), BOOLEAN),
             "sync" => {
                 let fua = match value {
@@ -372,6 +407,9 @@ impl Section {
         let unmet = self.unmet();
         let mut job = self.job;
         job.unmet = unmet;
+        if !self.with_streams {
+            job.streams.clear();
+        }
         if job.think_time_every.is_some() && !self.given.contains_key("thinktime_blocks") {
             job.think_time_blocks = u64::MAX;
         }
@@ -390,6 +428,10 @@ impl Section {
         if job.time_based && job.run_time.is_none() {
             let problem = Problem::Needs { option: "time_based", needs: "runtime" };
             mistakes.push(self.mistake(&["time_based"], problem));
+        }
+        if self.with_streams && job.streams.is_empty() {
+            let problem = Problem::Needs { option: "dataplacement=streams", needs: "plids" };
+            mistakes.push(self.mistake(&["dataplacement"], problem));
         }
         for (options, what) in contradictions(job) {
             mistakes.push(self.mistake(options, Problem::Contradiction { what }));
@@ -426,6 +468,14 @@ impl Section {
                 given: 1,
                 because: "its ioengine is synchronous, which waits for each request; libaio and io_uring \
                           don't",
+            });
+        }
+        if !self.with_streams && !self.job.streams.is_empty() {
+            unmet.push(Unmet {
+                option: "plids",
+                asked: self.job.streams.len() as u64,
+                given: 0,
+                because: "it names streams for dataplacement=streams, which isn't given",
             });
         }
         let whole = |time: Duration, unit: Duration| time.as_picos() / unit.as_picos();

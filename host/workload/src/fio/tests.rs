@@ -90,7 +90,9 @@ fn a_pattern_has_its_modifier() {
     for bad in ["randread:0", "randread:4k", "write:", "write:x", "randread:-1", "raed:8"] {
         assert!(message(&format!("[a]\nrw={bad}")).contains("expected read, write"), "{bad}");
     }
-    let gap = one("rw=write:1k").plans(crate::Drive { bytes: 1 << 20, block_bytes: 4096 }, 0).unwrap_err();
+    let gap = one("rw=write:1k")
+        .plans(crate::Drive { bytes: 1 << 20, block_bytes: 4096, streams: 0 }, 0)
+        .unwrap_err();
     assert!(gap.to_string().contains("rw: a gap of 1024 isn't a multiple"), "{gap}");
 }
 
@@ -143,6 +145,8 @@ fn every_option_with_an_effect_has_one() {
         let (before, after) = match option.name {
             "kb_base" => (before.to_owned(), "size=8k"),
             "steadystate" => (before.to_owned(), "ss_dur=20"),
+            "dataplacement" => (before.to_owned(), "plids=3"),
+            "plids" | "plid_select" => (format!("{before}dataplacement=streams\nplids=3\n"), ""),
             name if name.starts_with("steadystate_") => (format!("{before}ss=iops:5%\nss_dur=20\n"), ""),
             _ => (before.to_owned(), ""),
         };
@@ -467,6 +471,34 @@ fn the_example_of_the_documentation_is_taken() {
     }
 }
 
+#[test]
+fn writes_belong_to_streams_by_dataplacement_and_plids() {
+    let job = one("rw=randrw\ndataplacement=streams\nplids=3,1,700");
+    assert_eq!((job.streams.as_slice(), job.random_streams), (&[3, 1, 700][..], false));
+    assert!(one("dataplacement=streams\nfdp_pli=2\nfdp_pli_select=random").random_streams);
+    assert_eq!(message("[a]\ndataplacement=streams"), "line 2: dataplacement=streams needs plids");
+    let without = one("plids=1,2");
+    assert!(without.streams.is_empty());
+    assert_eq!((without.unmet[0].option, without.unmet[0].asked, without.unmet[0].given), ("plids", 2, 0));
+    for wrong in ["plids=0", "plids=1,,2", "plids=65536", "dataplacement=fdp", "plid_select=scheme"] {
+        assert!(parse(&format!("[a]\n{wrong}")).is_err(), "{wrong}");
+    }
+    let drive = crate::Drive { bytes: 1 << 20, block_bytes: 4096, streams: 0 };
+    let refused = job.plans(drive, 0).unwrap_err().to_string();
+    assert!(refused.contains("dataplacement") && refused.contains("ftl.stream_policy"), "{refused}");
+    // Writes take the streams in turn, and reads none.
+    let plans = job.plans(crate::Drive { streams: 4, ..drive }, 0).unwrap();
+    let mut generator = crate::Generator::new(&plans[0]);
+    let requests = core::iter::from_fn(|| crate::Source::next_request(&mut generator).unwrap());
+    let (mut writes, mut reads) = (Vec::new(), Vec::new());
+    for request in requests {
+        let into = if request.kind == crate::RequestKind::Write { &mut writes } else { &mut reads };
+        into.push(request.stream);
+    }
+    assert!(writes.len() > 50 && writes.chunks(3).all(|three| [3, 1, 700].starts_with(three)), "{writes:?}");
+    assert!(!reads.is_empty() && reads.iter().all(|&stream| stream == 0));
+}
+
 proptest! {
     #[test]
     fn arbitrary_text_never_panics(text in "\\PC*") {
@@ -481,7 +513,7 @@ proptest! {
         let name = options().nth(option).unwrap().name;
         if let Ok(jobs) = parse(&format!("[j]\n{name}={value}\nss_dur=4\n")) {
             // A job that parses can be laid out and generates requests, or is refused.
-            let drive = crate::Drive { bytes: 1 << 30, block_bytes: 512 };
+            let drive = crate::Drive { bytes: 1 << 30, block_bytes: 512, streams: 0 };
             if let Ok(plans) = jobs[0].plans(drive, 0) {
                 let mut generator = crate::Generator::new(&plans[0]);
                 for _ in 0..10 {

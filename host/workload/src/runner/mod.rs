@@ -322,5 +322,5 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
 /// The drive behind a driver that has been brought up, as workloads are laid out on it.
 pub fn drive_of<B: Bar + 'static>(driver: &Driver<B>) -> Drive {
     let namespace = driver.namespace();
-    Drive { bytes: namespace.bytes(), block_bytes: namespace.block_bytes }
+    Drive { bytes: namespace.bytes(), block_bytes: namespace.block_bytes, streams: driver.streams() }
 }

@@ -402,7 +402,7 @@ impl Running {
     #[inline]
     fn send<B: Bar + 'static, L>(&mut self, index: u32, shared: &mut Shared<B, L>) -> bool {
         let flight = &mut self.flights[index as usize];
-        let Request { kind, offset, length, fua, .. } = flight.request;
+        let Request { kind, offset, length, fua, stream, .. } = flight.request;
         let op = op_of(kind);
         let block_log2 = shared.contents.block_log2();
         loop {
@@ -424,7 +424,7 @@ impl Running {
                 slot,
                 Owner { task: self.index as u32, flight: index, slba, blocks, token },
             );
-            shared.driver.submit(self.queue, slot, &Io { op, slba, blocks, fua });
+            shared.driver.submit(self.queue, slot, &Io { op, slba, blocks, fua, stream });
             flight.commands += 1;
             flight.sent += blocks << block_log2;
             if flight.sent == length {

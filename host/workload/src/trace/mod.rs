@@ -174,6 +174,7 @@ impl<L> Trace<L> {
             offset: rest.offset,
             length: length as u32,
             fua: rest.fua,
+            stream: 0,
             at: rest.at,
         };
         rest.offset += length;

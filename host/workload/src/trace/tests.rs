@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
-const DRIVE: Drive = Drive { bytes: 1 << 40, block_bytes: 512 };
+const DRIVE: Drive = Drive { bytes: 1 << 40, block_bytes: 512, streams: 0 };
 
 fn replay(text: &str, format: Format, drive: Drive, replay: Replay) -> Result<Vec<Request>, TraceError> {
     let mut trace = Trace::new(text.lines(), format, drive, replay);
@@ -25,7 +25,7 @@ fn message(text: &str, format: Format) -> String {
 }
 
 fn request(kind: RequestKind, offset: u64, length: u32, nanos: u64) -> Request {
-    Request { kind, offset, length, fua: false, at: Some(Duration::from_nanos(nanos)) }
+    Request { kind, offset, length, fua: false, stream: 0, at: Some(Duration::from_nanos(nanos)) }
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn errors_point_at_the_place() {
 
 #[test]
 fn requests_that_do_not_fit_are_refused_folded_or_widened() {
-    let drive = Drive { bytes: 1 << 20, block_bytes: 4096 };
+    let drive = Drive { bytes: 1 << 20, block_bytes: 4096, streams: 0 };
     let with = |beyond, unaligned, offset: u64, length: u64| {
         let text = format!("1,a,0,Write,{offset},{length},1");
         let options = Replay { beyond, unaligned, ..Replay::default() };

@@ -85,6 +85,8 @@ impl Controller {
             AdminCommand::DoorbellBufferConfig
             | AdminCommand::FirmwareCommit(_)
             | AdminCommand::FirmwareImageDownload(_)
+            | AdminCommand::DirectiveSend(_)
+            | AdminCommand::DirectiveReceive(_)
             | AdminCommand::Other(_) => refuse(Status::INVALID_OPCODE),
         }
     }
