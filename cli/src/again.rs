@@ -77,6 +77,11 @@ impl Again {
                  figures"
             ));
         }
+        if let WorkRecord::Live { name } = &provenance.work {
+            return refuse(format!(
+                "its requests came from a program as it ran (\"{name}\"): only that program can repeat it"
+            ));
+        }
         Ok(Again { path: path.to_owned(), report, provenance })
     }
 
@@ -109,6 +114,8 @@ impl Again {
                 made.source.job = Some(name.into());
                 made.verify = *verify;
             }
+            // Refused when it was read.
+            WorkRecord::Live { .. } => {}
             WorkRecord::Trace { path, name, .. } => {
                 let recorded = self.recorded()?;
                 match (&made.source.trace, path) {
@@ -185,7 +192,7 @@ impl Again {
     pub(crate) fn job_text(&self) -> Option<&str> {
         match &self.provenance.work {
             WorkRecord::Job { text, .. } => Some(text),
-            WorkRecord::Trace { .. } => None,
+            WorkRecord::Trace { .. } | WorkRecord::Live { .. } => None,
         }
     }
 

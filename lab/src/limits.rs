@@ -95,8 +95,17 @@ impl<'a> Asks<'a> {
 
     /// Those of a trace.
     pub fn of_trace(name: &'a str, queue_depth: u32) -> Self {
+        Asks::of_one(name, "--queue-depth", queue_depth)
+    }
+
+    /// Those of a source that a program brings.
+    pub fn of_source(name: &'a str, queue_depth: u32) -> Self {
+        Asks::of_one(name, "queue_depth", queue_depth)
+    }
+
+    fn of_one(name: &'a str, option: &'static str, queue_depth: u32) -> Self {
         let ask = Ask { job: name, wave: 0, depth: queue_depth.into(), copies: 1, largest: 0, unmet: &[] };
-        Asks { option: "--queue-depth", all: vec![ask] }
+        Asks { option, all: vec![ask] }
     }
 }
 

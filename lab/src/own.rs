@@ -23,10 +23,21 @@ use aster_units::Content;
 use aster_workload::fio::{self, JobFileError};
 use aster_workload::runner::{Contents, HostTask, OnFailure, Precondition, precondition};
 use aster_workload::trace::{Beyond, SPEED_RECORDED, Times, Trace, Unaligned};
-use aster_workload::{Drive, Job, Mix, Pace, PlanError};
+use aster_workload::{Drive, Job, Mix, Pace, PlanError, Source};
+use std::convert::Infallible;
+use std::fmt;
+
+/// A source of requests that a program brings. It hears of completions ([`Source::completed`]).
+pub struct LiveSource(Box<dyn Source<Error = Infallible>>);
+
+impl fmt::Debug for LiveSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LiveSource")
+    }
+}
 
 /// What to run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum OwnWork {
     /// A fio job file.
     Jobs {
@@ -52,9 +63,32 @@ pub enum OwnWork {
         /// Check its reads.
         verify: bool,
     },
+    /// Requests that a program gives one after the other, knowing which have completed.
+    Live {
+        /// What the report calls them.
+        name: String,
+        /// Where they come from.
+        source: LiveSource,
+        /// The most requests in flight.
+        queue_depth: u32,
+        /// Check its reads.
+        verify: bool,
+    },
 }
 
 impl OwnWork {
+    /// The work of a program's own `source`, with `queue_depth` requests in flight at most, at least 1; with
+    /// `verify` its reads are checked. The requests must be of whole blocks within the drive
+    /// ([`Place::drive`]), and a function of the completions before them, so that the run can be repeated.
+    pub fn live(
+        name: &str,
+        source: impl Source<Error = Infallible> + 'static,
+        queue_depth: u32,
+        verify: bool,
+    ) -> Self {
+        OwnWork::Live { name: name.to_owned(), source: LiveSource(Box::new(source)), queue_depth, verify }
+    }
+
     /// The work of a job file's `text`; with `verify` all its reads are checked.
     ///
     /// # Errors
@@ -69,7 +103,7 @@ impl OwnWork {
     pub fn as_jobs(&self) -> &[Job] {
         match self {
             OwnWork::Jobs { jobs, .. } => jobs,
-            OwnWork::Trace { .. } => &[],
+            OwnWork::Trace { .. } | OwnWork::Live { .. } => &[],
         }
     }
 }
@@ -237,6 +271,10 @@ fn carry_out(
             let task = HostTask::of_trace(file.name().to_owned(), Box::new(source), pace, verify);
             (file.name().to_owned(), vec![task.expecting(survey.requests)])
         }
+        OwnWork::Live { name, source, queue_depth, verify } => {
+            let task = HostTask::of_source(name.clone(), source.0, queue_depth, verify);
+            (name, vec![task])
+        }
     };
     let mut contents = Contents::unversioned(drive, setup.seed);
     if let Some(percent) = setup.precondition_percent {
@@ -389,6 +427,7 @@ pub fn queues(setup: &Setup, work: &OwnWork) -> Queues {
     let asks = match work {
         OwnWork::Jobs { jobs, .. } => Asks::of_jobs(jobs),
         OwnWork::Trace { file, queue_depth, .. } => Asks::of_trace(file.name(), *queue_depth),
+        OwnWork::Live { name, queue_depth, .. } => Asks::of_source(name, *queue_depth),
     };
     limits::queues(&setup.profile, &asks, fill)
 }

@@ -87,6 +87,11 @@ pub enum WorkRecord {
         /// Of the file's bytes, in hexadecimal digits.
         sha256: String,
     },
+    /// Requests of a program of the user's, which alone can repeat them.
+    Live {
+        /// What the program called them.
+        name: String,
+    },
 }
 
 /// The image that a run's drive was kept in.

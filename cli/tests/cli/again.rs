@@ -127,6 +127,10 @@ fn what_cannot_be_repeated_is_refused_by_what_has_changed() {
     other["provenance"]["own_pieces"] = serde_json::json!(["tasks"]);
     place.write("r.json", other.to_string());
     assert!(again(2, &[]).contains("pieces that are not Aster's (tasks)"));
+    other = first.clone();
+    other["provenance"]["work"] = serde_json::json!({"live": {"name": "mine"}});
+    place.write("r.json", other.to_string());
+    assert!(again(2, &[]).contains("came from a program as it ran (\"mine\")"));
 
     // An edited report: the error names the key, and no Rust type.
     for (key, value, what) in [

@@ -1,4 +1,4 @@
-use crate::{Request, RequestKind, Source};
+use crate::{Done, Request, RequestKind, Source};
 use aster_units::Duration;
 
 /// When requests may be issued. All times are simulated and count from the start of the work.
@@ -166,6 +166,12 @@ impl<S: Source> Issuer<S> {
         elapsed >= saturating_sum(self.pace.start_delay, self.pace.ramp_time)
     }
 
+    /// Tells the source of a request that is about to be reported by [`Issuer::completed`].
+    #[inline]
+    pub fn tell(&mut self, done: &Done) {
+        self.source.completed(done);
+    }
+
     /// One request has completed at `elapsed`.
     pub fn completed(&mut self, elapsed: Duration) {
         assert!(self.in_flight > 0, "a completion without a request");
@@ -212,7 +218,10 @@ impl<S: Source> Issuer<S> {
             // A failed source is not asked again.
             self.dry = true;
             self.next = self.source.next_request_at(self.source_time(elapsed))?;
-            self.dry = self.next.is_none();
+            self.dry = self.next.is_none() && (self.in_flight == 0 || self.source.is_over());
+            if self.next.is_none() && !self.dry {
+                return Ok(IssueStep::WaitForCompletion);
+            }
         }
         if self.dry && !self.closed {
             self.closed = true;
@@ -360,6 +369,51 @@ mod tests {
         let issuer = Issuer::new(Generator::new(&plan), plan.pace());
         assert!(!issuer.is_measured(Duration::from_micros(2_999)));
         assert!(issuer.is_measured(Duration::from_millis(3)));
+    }
+
+    /// Reads one after the other: each waits for the one before it, although there is room for more.
+    struct Chain {
+        left: u32,
+        in_flight: bool,
+        told: Vec<(u64, Duration)>,
+    }
+
+    impl Source for Chain {
+        type Error = core::convert::Infallible;
+
+        fn next_request(&mut self) -> Result<Option<Request>, Self::Error> {
+            if self.in_flight || self.left == 0 {
+                return Ok(None);
+            }
+            (self.left, self.in_flight) = (self.left - 1, true);
+            Ok(Some(Request { kind: RequestKind::Read, length: 4096, ..Request::FLUSH }))
+        }
+        fn is_over(&self) -> bool {
+            self.left == 0
+        }
+        fn completed(&mut self, done: &Done) {
+            self.in_flight = false;
+            self.told.push((done.number, done.at));
+        }
+    }
+
+    #[test]
+    fn a_source_that_waits_is_asked_again_after_a_completion_and_ends_when_nothing_is_left_to_wait_for() {
+        let chain = Chain { left: 3, in_flight: false, told: Vec::new() };
+        let mut issuer = Issuer::new(chain, Pace::unlimited(4));
+        for number in 1..=3 {
+            let now = LATENCY * (number - 1);
+            assert!(matches!(issuer.step(now), Ok(IssueStep::Issue(_))));
+            assert_eq!(issuer.step(now), Ok(IssueStep::WaitForCompletion));
+            let (at, request) = (LATENCY * number, Request::FLUSH);
+            issuer.tell(&Done { number, request, at, latency: LATENCY, failed: false });
+            issuer.completed(at);
+        }
+        assert_eq!(issuer.step(LATENCY * 3), Ok(IssueStep::Finished));
+        assert_eq!(issuer.source().told, [(1, LATENCY), (2, LATENCY * 2), (3, LATENCY * 3)]);
+        // One that waits for what never comes.
+        let stuck = Chain { left: 1, in_flight: true, told: Vec::new() };
+        assert_eq!(Issuer::new(stuck, Pace::unlimited(4)).step(Duration::ZERO), Ok(IssueStep::Finished));
     }
 
     /// A trace of requests at these microseconds.

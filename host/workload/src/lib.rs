@@ -47,6 +47,6 @@ pub use job::{
 pub use oracle::{Oracle, ReadToken, Unexpected, WriteToken};
 pub use permutation::Permutation;
 pub use plan::{NO_BLOCKS, Plan, PlanError};
-pub use request::{Drive, Request, RequestKind, Source, TIME_MAX};
+pub use request::{Done, Drive, Request, RequestKind, Source, TIME_MAX};
 pub use skew::{Normal, Pareto, Zipf};
 pub use steady::{Figure, SteadyOutcome, SteadyState};

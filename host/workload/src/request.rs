@@ -55,6 +55,21 @@ pub struct Drive {
 /// together fit the range of simulated time.
 pub const TIME_MAX: Duration = Duration::from_secs(50 * 86_400);
 
+/// A request of a source that has completed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// Which of the source's requests it was, from 1.
+    pub number: u64,
+    /// The request.
+    pub request: Request,
+    /// When it completed, counted from the start of the work.
+    pub at: Duration,
+    /// How long that was after its issue.
+    pub latency: Duration,
+    /// A command of it failed, or returned wrong content.
+    pub failed: bool,
+}
+
 /// Gives requests one after the other, the same ones in every run.
 pub trait Source {
     /// Why a source can fail: a malformed trace line, or never.
@@ -74,6 +89,16 @@ pub trait Source {
     fn next_request_at(&mut self, _elapsed: Duration) -> Result<Option<Request>, Self::Error> {
         self.next_request()
     }
+
+    /// Whether a `None` of [`Source::next_request_at`] is the end. A source that waits until one of its
+    /// requests has completed says `false`; it is asked again then. With nothing in flight there is nothing
+    /// to wait for, and `None` is the end whatever it says.
+    fn is_over(&self) -> bool {
+        true
+    }
+
+    /// One of its requests has completed: for a source whose next requests depend on that.
+    fn completed(&mut self, _done: &Done) {}
 
     /// The request that closes the work. It is requested once, when no more are issued because the source has
     /// ended or time has run out.

@@ -11,8 +11,9 @@ use crate::warning::Warning;
 use crate::watch::SpanReport;
 use aster_device::FreshErrors;
 use aster_device::profile::MESSAGE_UNIT;
-use aster_workload::{Drive, fio};
+use aster_workload::{Drive, Source, fio};
 use serde::Serialize;
+use std::convert::Infallible;
 use std::path::Path;
 
 /// Work that has been read, and fits its drive.
@@ -48,6 +49,16 @@ pub fn job_text(path: &Path, text: &str, verify: bool, seed: u64, drive: Drive) 
     let written_bytes =
         own::written_bytes(work.as_jobs(), drive, seed).map_err(|error| Failure::file(path, error))?;
     Ok(Asked { work, notes: Vec::new(), written_bytes })
+}
+
+/// The work of a program's own `source` ([`OwnWork::live`]). What it writes isn't known in advance.
+pub fn live(
+    name: &str,
+    source: impl Source<Error = Infallible> + 'static,
+    queue_depth: u32,
+    verify: bool,
+) -> Asked {
+    Asked { work: OwnWork::live(name, source, queue_depth, verify), notes: Vec::new(), written_bytes: 0 }
 }
 
 /// Refuses a drive that takes no NVMe commands, before anything of the run is made: nothing but an FTL on the
@@ -87,7 +98,7 @@ pub fn before(
     notes.extend(doubt(&FreshErrors::of(&setup.profile)?));
     let said = own::said_before(setup, work, drive).map_err(|error| match work {
         OwnWork::Jobs { name, .. } => Failure::file(Path::new(name), error),
-        OwnWork::Trace { .. } => Failure::usage(error),
+        OwnWork::Trace { .. } | OwnWork::Live { .. } => Failure::usage(error),
     })?;
     Ok(Before { notes, said })
 }

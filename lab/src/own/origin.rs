@@ -84,6 +84,7 @@ pub fn record_of(work: &OwnWork) -> WorkRecord {
             path: file.path().map(absolute),
             sha256: survey.sha256.clone(),
         },
+        OwnWork::Live { name, .. } => WorkRecord::Live { name: name.clone() },
     }
 }
 

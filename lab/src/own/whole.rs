@@ -34,10 +34,18 @@ impl Place {
     /// # Errors
     /// When the image isn't that of such a drive, or the profile makes none.
     pub fn new(setup: &Setup, image: Option<&Path>) -> Result<Self, WorkError> {
-        Place::of_pieces(&with_ours(Pieces::default()), setup, image)
+        Place::with_own(Pieces::default(), setup, image)
     }
 
-    /// As [`Place::new`], for a drive with a reader's own `pieces`.
+    /// As [`Place::new`], for a drive with a reader's own pieces beside ours.
+    ///
+    /// # Errors
+    /// As [`Place::new`].
+    pub fn with_own(own: Pieces, setup: &Setup, image: Option<&Path>) -> Result<Self, WorkError> {
+        Place::of_pieces(&with_ours(own), setup, image)
+    }
+
+    /// As [`Place::new`], for a drive of these `pieces` alone.
     ///
     /// # Errors
     /// As [`Place::new`].
@@ -229,6 +237,7 @@ fn jobs_of_queues(setup: &Setup, work: &OwnWork) -> Vec<(u16, Option<String>)> {
             jobs.iter().flat_map(|job| copies(job).map(|_| job.name.as_str())).collect()
         }
         OwnWork::Trace { file, .. } => vec![file.name()],
+        OwnWork::Live { name, .. } => vec![name.as_str()],
     };
     let pairs = usize::from(queues(setup, work).pairs.max(1));
     let of_queue = |queue: usize| {
@@ -245,6 +254,9 @@ mod tests {
     use super::*;
     use crate::watch::Watch;
     use aster_units::Content;
+    use aster_workload::{Done, Request, RequestKind, Source};
+    use std::convert::Infallible;
+    use std::rc::Rc;
 
     #[test]
     fn a_run_that_was_stopped_says_so_and_one_with_pieces_of_its_own_names_them() {
@@ -300,6 +312,63 @@ mod tests {
                 assert!(0.0 <= submit && submit < complete && part.status[row] == 0);
             }
         }
+    }
+
+    /// Reads block after block, and waits for each although there is room for more.
+    struct OneByOne {
+        given: u64,
+        most: u64,
+        waits: bool,
+        told: Rc<RefCell<Vec<Done>>>,
+    }
+
+    impl Source for OneByOne {
+        type Error = Infallible;
+
+        fn next_request(&mut self) -> Result<Option<Request>, Infallible> {
+            if self.waits || self.given == self.most {
+                return Ok(None);
+            }
+            (self.given, self.waits) = (self.given + 1, true);
+            let offset = (self.given - 1) * 4096;
+            Ok(Some(Request { kind: RequestKind::Read, offset, length: 4096, ..Request::FLUSH }))
+        }
+        fn is_over(&self) -> bool {
+            self.given == self.most
+        }
+        fn completed(&mut self, done: &Done) {
+            self.waits = false;
+            self.told.borrow_mut().push(*done);
+        }
+    }
+
+    #[test]
+    fn a_source_that_waits_for_each_completion_is_a_job_with_one_request_in_flight() {
+        let profile = aster_device::profile::shipped("tiny").unwrap();
+        let setup = Setup {
+            content: Some(Content::Fingerprint),
+            precondition_percent: Some(0),
+            ..Setup::new("live", profile)
+        };
+        let ran = |work: OwnWork| {
+            let place = Place::new(&setup, None).unwrap();
+            let watchers = Watchers::new(&Watch::default()).unwrap();
+            run(&setup, Pieces::default(), work, place, watchers, &mut |_, _| true).unwrap().report
+        };
+        let told = Rc::default();
+        let source = OneByOne { given: 0, most: 300, waits: false, told: Rc::clone(&told) };
+        let live = ran(OwnWork::live("mine", source, 16, true));
+        let job = ran(OwnWork::jobs("j", "[j]\nrw=read\nbs=4k\nnumber_ios=300\n", true).unwrap());
+        let drive = |report: &RunReport| serde_json::to_value(&report.drive).unwrap();
+        assert_eq!(drive(&live), drive(&job));
+        assert_eq!(live.tasks[0].checked_blocks, 300);
+        let told = told.borrow();
+        assert!(told.iter().enumerate().all(|(i, done)| done.number == i as u64 + 1 && !done.failed));
+        let mean = told.iter().map(|done| done.latency.as_picos()).sum::<u64>() as f64 / 300.0 / 1e6;
+        let reported = live.total.all.unwrap().latency.unwrap().mean_us;
+        assert!((mean - reported).abs() < 1e-3, "{mean} {reported}");
+        let record = live.provenance.unwrap().work;
+        assert_eq!(record, crate::provenance::WorkRecord::Live { name: "mine".to_owned() });
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! that time. Completions are handled at once, without a task: record, next request, submit, one doorbell per
 //! batch. Only the oracle of verified contents allocates per request.
 
+mod any_source;
 mod contents;
 mod precondition;
 mod shared;

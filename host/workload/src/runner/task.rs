@@ -1,3 +1,4 @@
+use super::any_source::AnySource;
 use super::contents::ContentToken;
 use super::shared::{OnFailure, Owner, Shared, WHOLE_TASK, waves};
 use super::statistics::{Arrived, Failure, LatencySink, Statistics};
@@ -6,7 +7,7 @@ use crate::floor::FloorWatch;
 use crate::steady::SteadyWatch;
 use crate::trace::TraceError;
 use crate::{
-    Drive, ExitWhat, Generator, HeldBy, IssueStep, Issuer, Job, Mix, Pace, Plan, PlanError, Request,
+    Done, Drive, ExitWhat, Generator, HeldBy, IssueStep, Issuer, Job, Mix, Pace, Plan, PlanError, Request,
     RequestKind, Source, WrittenBlocks,
 };
 use alloc::boxed::Box;
@@ -17,6 +18,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_driver::{Bar, Completion, Io, IoOp, QueueId};
 use aster_units::{Duration, Instant};
+use core::convert::Infallible;
 
 /// One source of requests with its pace, to be run on one queue pair.
 pub struct HostTask {
@@ -77,48 +79,22 @@ impl HostTask {
         HostTask { name, wave: 0, source, pace, verify, plan: None, group: None, job, expected: None }
     }
 
+    /// Makes a task for a source whose requests may depend on what has completed before, with `queue_depth`
+    /// of them in flight at most. With `verify` its reads are checked.
+    pub fn of_source(
+        name: String,
+        source: Box<dyn Source<Error = Infallible>>,
+        queue_depth: u32,
+        verify: bool,
+    ) -> HostTask {
+        let (source, pace, job) = (AnySource::Live(source), Pace::unlimited(queue_depth), name.clone());
+        HostTask { name, wave: 0, source, pace, verify, plan: None, group: None, job, expected: None }
+    }
+
     /// Tells how many `requests` the source will return, flushes not counted. [`super::Runner::progress`]
     /// needs the number to compute a trace's progress.
     pub fn expecting(self, requests: u64) -> HostTask {
         HostTask { expected: Some(requests), ..self }
-    }
-}
-
-/// The sources that a task may have.
-enum AnySource {
-    Plan(Box<Generator>),
-    Trace(Box<dyn Source<Error = TraceError>>),
-    ReadBack(Box<WrittenBlocks>),
-}
-
-impl Source for AnySource {
-    type Error = TraceError;
-
-    fn next_request(&mut self) -> Result<Option<Request>, TraceError> {
-        self.next_request_at(Duration::ZERO)
-    }
-
-    #[inline]
-    fn next_request_at(&mut self, elapsed: Duration) -> Result<Option<Request>, TraceError> {
-        match self {
-            AnySource::Plan(generator) => {
-                let Ok(next) = generator.next_request_at(elapsed);
-                Ok(next)
-            }
-            AnySource::Trace(trace) => trace.next_request_at(elapsed),
-            AnySource::ReadBack(written) => {
-                let Ok(next) = written.next_request();
-                Ok(next)
-            }
-        }
-    }
-
-    fn closing_request(&mut self) -> Option<Request> {
-        match self {
-            AnySource::Plan(generator) => generator.closing_request(),
-            AnySource::Trace(trace) => trace.closing_request(),
-            AnySource::ReadBack(written) => written.closing_request(),
-        }
     }
 }
 
@@ -138,6 +114,8 @@ pub(super) enum TaskStage {
 /// A request in flight: one or several commands.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
+    /// Which of the stage's requests it is, from 1.
+    number: u64,
     request: Request,
     /// Bytes whose commands have been submitted.
     sent: u32,
@@ -152,6 +130,7 @@ struct Flight {
 
 impl Flight {
     const NONE: Flight = Flight {
+        number: 0,
         request: Request::FLUSH,
         sent: 0,
         commands: 0,
@@ -187,6 +166,8 @@ pub(super) struct Running {
     /// Whether the result of [`Running::takes_others_along`] has been acted upon.
     end_seen: bool,
     stage_began: Instant,
+    /// Requests issued in this stage.
+    stage_issued: u64,
     /// Bytes and requests completed in this stage, measured or not. For the progress.
     stage_bytes: u64,
     stage_requests: u64,
@@ -220,6 +201,7 @@ impl Running {
             unsent: VecDeque::with_capacity(depth as usize),
             stopping: false,
             stage_began: Instant::ZERO,
+            stage_issued: 0,
             stage_bytes: 0,
             stage_requests: 0,
             written_bytes: 0,
@@ -364,6 +346,7 @@ impl Running {
         self.stage = TaskStage::ReadBack;
         self.stage_began = now;
         self.written_bytes = self.stage_bytes;
+        self.stage_issued = 0;
         (self.stage_bytes, self.stage_requests) = (0, 0);
         self.issuer =
             Issuer::new(AnySource::ReadBack(Box::new(written)), Pace::unlimited(self.pace.queue_depth));
@@ -391,8 +374,10 @@ impl Running {
             shared.sink.arrived(self.index, &Arrived { kind: request.kind, at, late, held_by });
         }
         self.statistics.slipped = self.issuer.slipped();
+        self.stage_issued += 1;
+        let number = self.stage_issued;
         self.flights[index as usize] =
-            Flight { request, sent: 0, commands: 0, issued: now, arrived, measured, failed: false };
+            Flight { number, request, sent: 0, commands: 0, issued: now, arrived, measured, failed: false };
         if !self.send(index, shared) {
             self.unsent.push_back(index);
         }
@@ -454,7 +439,7 @@ impl Running {
             flight.failed = true;
             self.fail(failure, shared.on_failure);
         }
-        let Flight { request, sent, commands, issued, arrived, measured, failed } =
+        let Flight { number, request, sent, commands, issued, arrived, measured, failed } =
             self.flights[owner.flight as usize];
         if commands == 0 && sent == request.length {
             self.stage_requests += u64::from(kind != RequestKind::Flush);
@@ -467,9 +452,11 @@ impl Running {
                 }
             }
             self.free.push(owner.flight);
-            self.issuer.completed(now.since(self.stage_began));
+            let (at, latency) = (now.since(self.stage_began), now.since(issued));
+            self.issuer.tell(&Done { number, request, at, latency, failed });
+            self.issuer.completed(at);
             if (self.floor.is_some() || self.steady.is_some()) && self.stage == TaskStage::Main && !failed {
-                self.watch(&request, now.since(issued), now.since(self.stage_began), shared.on_failure);
+                self.watch(&request, latency, at, shared.on_failure);
             }
         }
         if self.stopping {
