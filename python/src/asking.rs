@@ -1,9 +1,9 @@
 //! Long work while Python's lock is given up: signals, progress, and exceptions on the way.
 
+use crate::answers::Raised;
 use aster_lab::own::Phase;
 use pyo3::prelude::*;
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How often Python is asked whether to go on, so that Ctrl-C takes no longer. The lock is taken for it.
@@ -17,13 +17,13 @@ pub(crate) fn name_of(phase: Phase) -> &'static str {
 /// Asks Python now and then, while its lock is given up, whether there was a signal, and tells progress.
 pub(crate) struct Asking {
     last: Cell<Instant>,
-    raised: Rc<RefCell<Option<PyErr>>>,
+    raised: Raised,
 }
 
 impl Asking {
     /// What Python has raised. Whoever calls it in the course of the work puts an exception there, which ends
     /// the work.
-    pub(crate) fn raised(&self) -> &Rc<RefCell<Option<PyErr>>> {
+    pub(crate) fn raised(&self) -> &Raised {
         &self.raised
     }
 
@@ -62,7 +62,7 @@ impl Asking {
         work: impl FnOnce(&Asking) -> T + Send,
     ) -> PyResult<T> {
         let (done, raised) = py.detach(|| {
-            let asking = Asking { last: Cell::new(Instant::now()), raised: Rc::default() };
+            let asking = Asking { last: Cell::new(Instant::now()), raised: Raised::default() };
             (work(&asking), asking.raised.take())
         });
         raised.map_or(Ok(done), Err)

@@ -3,10 +3,10 @@
 use crate::asking::{Asking, name_of};
 use crate::columns::{self, Columns};
 use crate::errors::{UsageError, raised};
+use crate::own::OwnPieces;
 use crate::profile::Profile;
 use crate::replay::Options;
-use crate::victims::{self, PythonVictims};
-use aster_device::Pieces;
+use crate::workload::{self, PythonWorkload};
 use aster_lab::asked::failure::Failure;
 use aster_lab::asked::files::keep_apart;
 use aster_lab::asked::work::{self, Printed};
@@ -35,6 +35,8 @@ pub(crate) struct Asked {
     trace: Option<PathBuf>,
     /// The trace is there for this run alone, and is called so.
     trace_name: Option<String>,
+    /// Makes an object that gives requests and hears of their completions.
+    workload: Option<Py<PyAny>>,
     replay: Options,
     seed: u64,
     precondition: Option<u32>,
@@ -58,8 +60,8 @@ pub(crate) struct Asked {
     /// So many of the slowest commands are explained, or the one of this number.
     slowest: Option<usize>,
     command: Option<u64>,
-    /// Which block is emptied next, in place of what `ftl.victims` says.
-    victims: Option<Py<PyAny>>,
+    /// What decides in place of the profile's.
+    pieces: OwnPieces,
     progress: Option<Py<PyAny>>,
 }
 
@@ -219,14 +221,27 @@ fn carry_out(
 ) -> Result<Carried, Failure> {
     work::check_front_end(setup)?;
     let image = asked.image.as_deref();
-    let place = Place::new(setup, image)?;
+    let chosen = asked.pieces.chosen_in(setup);
+    let setup = chosen.as_ref().unwrap_or(setup);
+    let pieces = || asked.pieces.pieces(&setup.profile, asking.raised());
+    let place = Place::with_own(pieces(), setup, image)?;
+    if asking.raised().borrow().is_some() {
+        return Err(Failure::Interrupted);
+    }
     let drive = place.drive();
-    let to_do = match (&asked.job, &asked.trace) {
-        (Some(Job { path, text: Some(text) }), None) => {
+    let to_do = match (&asked.job, &asked.trace, &asked.workload) {
+        (None, None, Some(workload)) => match PythonWorkload::new(workload, drive, asking.raised()) {
+            Ok(source) => Ok(work::live(workload::NAME, source, replay.queue_depth, asked.verify)),
+            Err(error) => {
+                *asking.raised().borrow_mut() = Some(error);
+                return Err(Failure::Interrupted);
+            }
+        },
+        (Some(Job { path, text: Some(text) }), None, None) => {
             work::job_text(path, text, asked.verify, setup.seed, drive)
         }
-        (Some(Job { path, text: None }), None) => work::job_file(path, asked.verify, setup.seed, drive),
-        (None, Some(path)) => match &asked.trace_name {
+        (Some(Job { path, text: None }), None, None) => work::job_file(path, asked.verify, setup.seed, drive),
+        (None, Some(path), None) => match &asked.trace_name {
             None => traces::read(path, replay, asked.verify, drive),
             Some(name) => {
                 let fail = |problem: String| Failure::file(name.as_ref(), problem);
@@ -235,27 +250,14 @@ fn carry_out(
                 traces::read_file(file, name.as_ref(), replay, asked.verify, drive)
             }
         },
-        _ => Err(Failure::usage("name a job file with job= or a trace with trace=")),
+        _ => Err(Failure::usage("give one of job, trace, requests and workload")),
     }?;
     let before = work::before(setup, &to_do, drive, image)?;
     let watchers = Watchers::new(watch)?;
     let progress = asked.progress.as_ref();
-    let (own_victims, pieces) = match &asked.victims {
-        None => (None, Pieces::default()),
-        Some(choose) => {
-            let mut setup = setup.clone();
-            victims::NAME.clone_into(&mut setup.profile.ftl.victims);
-            (Some(setup), PythonVictims::pieces(choose, asking.raised()))
-        }
-    };
-    let outcome = own::run(
-        own_victims.as_ref().unwrap_or(setup),
-        pieces,
-        to_do.work,
-        place,
-        watchers,
-        &mut |phase, share| asking.goes_on(progress, Some(name_of(phase)), share),
-    );
+    let outcome = own::run(setup, pieces(), to_do.work, place, watchers, &mut |phase, share| {
+        asking.goes_on(progress, Some(name_of(phase)), share)
+    });
     let Done { mut report, heard, problems, first_lost_page } = outcome.map_err(|error| match error {
         WorkError::Run(error) => Failure::on_image(image, error),
         error => error.into(),

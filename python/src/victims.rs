@@ -1,11 +1,11 @@
 //! A victim policy in Python.
 
+use crate::answers::{Raised, shown};
 use crate::errors::UsageError;
 use aster_device::Pieces;
 use aster_device::plug::{ClosedBlocks, VictimPolicy};
 use aster_units::BlockAddr;
 use pyo3::prelude::*;
-use std::cell::RefCell;
 use std::rc::Rc;
 
 /// What reports and the profile call such a policy.
@@ -44,14 +44,14 @@ enum Answer<'py> {
 /// lock is taken for that alone. After an exception the run is about to end, and nothing is asked any more.
 pub(crate) struct PythonVictims {
     choose: Py<PyAny>,
-    raised: Rc<RefCell<Option<PyErr>>>,
+    raised: Raised,
 }
 
 impl PythonVictims {
-    /// The pieces of a drive with the policy under [`NAME`]. What it raises is put into `raised`.
-    pub(crate) fn pieces(choose: &Py<PyAny>, raised: &Rc<RefCell<Option<PyErr>>>) -> Pieces {
+    /// `pieces` with the policy under [`NAME`]. What it raises is put into `raised`.
+    pub(crate) fn put_into(pieces: Pieces, choose: &Py<PyAny>, raised: &Raised) -> Pieces {
         let (choose, raised) = (Python::attach(|py| choose.clone_ref(py)), Rc::clone(raised));
-        Pieces::default().victims(NAME, move |_| {
+        pieces.victims(NAME, move |_| {
             let choose = Python::attach(|py| choose.clone_ref(py));
             Ok(Box::new(PythonVictims { choose, raised: Rc::clone(&raised) }))
         })
@@ -81,7 +81,7 @@ impl PythonVictims {
                     "victims: expected one of the blocks that were offered for LUN {}, or its number, but it \
                      returned {}",
                     closed.lun().0,
-                    answer.repr().map_or_else(|_| "what has no repr()".to_owned(), |repr| repr.to_string()),
+                    shown(&answer),
                 ))
             })
         })

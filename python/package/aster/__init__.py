@@ -13,13 +13,24 @@ The same profile, work and seed give the same figures on every machine. ``docs/f
 Aster's source is where to begin, ``docs/python.md`` has the rest.
 """
 
-from ._aster import AsterError, Block, RunError, UsageError, __version__
+from ._aster import (
+    WAIT,
+    AsterError,
+    Block,
+    Completion,
+    Geometry,
+    RunError,
+    Transaction,
+    UsageError,
+    Wait,
+    __version__,
+)
 from ._compare import Comparison, compare
 from ._fit import fit
 from ._fitted import Fit, Met
 from ._profile import Listed, Profile, profile, profiles
 from ._reproduce import Reproduction, reproduce
-from ._requests import Request
+from ._requests import Request, Workload
 from ._run import Explanation, Explanations, Latency, Run
 from ._space import Range
 from ._sweep import Sweep, sweep
@@ -27,12 +38,15 @@ from ._table import Monitor, Table
 from ._torture import torture
 
 __all__ = [
+    "WAIT",
     "AsterError",
     "Block",
     "Comparison",
+    "Completion",
     "Explanation",
     "Explanations",
     "Fit",
+    "Geometry",
     "Latency",
     "Listed",
     "Met",
@@ -45,7 +59,10 @@ __all__ = [
     "RunError",
     "Sweep",
     "Table",
+    "Transaction",
     "UsageError",
+    "Wait",
+    "Workload",
     "__version__",
     "compare",
     "fit",

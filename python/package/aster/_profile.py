@@ -10,8 +10,8 @@ from typing import Any
 
 from . import _aster
 from ._keys import Overrides, arguments
-from ._requests import Request, Spool
-from ._run import Asked, Job, Replay, Run, Victims, carry_out
+from ._requests import Maker, Request, Spool, Workload
+from ._run import Arbiter, Asked, Job, OwnPieces, Placement, Replay, Run, Victims, carry_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,7 @@ class Profile:
         job: str | Path | None = None,
         trace: str | Path | None = None,
         requests: Iterable[Request | tuple[Any, ...]] | None = None,
+        workload: Workload | Callable[[int], Workload] | None = None,
         seed: int = 1,
         precondition: int | None = None,
         content: str | None = None,
@@ -98,6 +99,8 @@ class Profile:
         perfetto: str | Path | None = None,
         wave: str | Path | None = None,
         victims: Victims | None = None,
+        placement: Placement | None = None,
+        arbiter: Arbiter | None = None,
         progress: bool | Callable[[str, float], object] = False,
         trace_format: str | None = None,
         trace_columns: str | None = None,
@@ -114,7 +117,10 @@ class Profile:
 
         ``job`` is a fio job file, or the text of one if it has more than one line. ``trace`` is a trace,
         plain or packed; the arguments behind ``progress`` say how it is replayed. ``requests`` is anything
-        that gives requests (:class:`aster.Request`), which are replayed like a trace.
+        that gives requests (:class:`aster.Request`), which are replayed like a trace. ``workload`` is an
+        object that is asked for its next request whenever fewer than ``queue_depth`` are in flight, and may
+        be told of each that has completed (:class:`aster.Workload`), or a callable that is given the drive's
+        bytes and makes such an object.
 
         ``precondition`` fills the drive first and overwrites that percentage of it at random. ``content`` is
         what pages keep: ``"full"``, or ``"fingerprint"`` for a tag per 4 KiB. ``age_hours`` is the age of the
@@ -132,6 +138,10 @@ class Profile:
 
         ``victims`` is a victim policy for a quick try: a callable that gets a list of :class:`aster.Block`,
         those of a LUN that may be emptied, and returns one of them. It takes the place of ``ftl.victims``.
+        ``placement`` gets an :class:`aster.Geometry` and returns the LUNs to which logical pages go, in place
+        of ``ftl.placement``. ``arbiter`` gets a channel's number and a list of :class:`aster.Transaction`,
+        those that wait for it, and returns one of them, in place of ``scheduler.transactions``. An exception
+        in one of them ends the run.
 
         ``progress`` is ``True`` for a bar in a terminal or a notebook (needs tqdm), or is called with
         ``"before"`` or ``"run"`` and the share of it that is done.
@@ -141,8 +151,10 @@ class Profile:
         given up while the drive runs, so that threads run drives side by side.
         """
         devices = [trace_device] if isinstance(trace_device, str) else list(trace_device)
-        if sum(work is not None for work in (job, trace, requests)) != 1:
-            raise _aster.UsageError("name a job file with job= or a trace with trace=, or give requests=")
+        if sum(work is not None for work in (job, trace, requests, workload)) != 1:
+            raise _aster.UsageError(
+                "name a job file with job= or a trace with trace=, or give requests= or workload="
+            )
         spool, speed, trace_name = None, str(trace_speed), None
         if requests is not None:
             spool = Spool(requests)
@@ -159,8 +171,9 @@ class Profile:
             round=trace_round,
             queue_depth=queue_depth,
         )
-        if victims is not None:
-            self._check_victims(victims)
+        pieces = OwnPieces(victims=victims, placement=placement, arbiter=arbiter)
+        if pieces != OwnPieces():
+            pieces.check(self.keys)
         asked = Asked(
             job=None if job is None else Job.of(job),
             trace=trace,
@@ -172,6 +185,7 @@ class Profile:
             verify=verify,
             keep_going=keep_going,
             trace_name=trace_name,
+            workload=None if workload is None else Maker(workload),
             spool=spool,
             commands=commands,
             monitor_ms=monitor,
@@ -181,23 +195,9 @@ class Profile:
             events=events,
             perfetto=perfetto,
             wave=wave,
-            victims=victims,
+            pieces=pieces,
         )
         return carry_out(self._profile, asked, progress, check)
-
-    def _check_victims(self, victims: object) -> None:
-        if not callable(victims):
-            raise _aster.UsageError(
-                f"victims: expected a callable that gets blocks and returns one of them, but is {victims!r}"
-            )
-        keys = self.keys
-        kind = (keys.get("target") or {}).get("kind", keys["ftl"]["kind"])
-        if kind == "block":
-            kind = keys["ftl"]["kind"]
-        if kind != "page-mapping":
-            raise _aster.UsageError(
-                f"victims: the FTL of this drive ({kind}) chooses by itself; only page-mapping asks for them"
-            )
 
     def __repr__(self) -> str:
         overrides = "".join(f", {override}" for override in self.overrides)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, Protocol, TextIO
 
-from ._aster import UsageError
+from ._aster import UsageError, Wait
 
 SECTOR = 512
 """Bytes in which offsets and lengths are written."""
@@ -29,6 +29,48 @@ class Request(NamedTuple):
     at_us: float | None = None
     """When it goes, in microseconds from the beginning; ``None`` for as soon as the queue has room. Either
     all requests have a time or none has."""
+
+
+class Workload(Protocol):
+    """Work that depends on what has completed. It may also have a method ``completed(done)``, which is called
+    with an :class:`aster.Completion` for each request."""
+
+    def next_request(self, now_us: float) -> Request | tuple[Any, ...] | Wait | None:
+        """The next request, whenever there is room for one in the queue: at once, or at its time ``at_us``.
+        ``aster.WAIT`` for none until one of those in flight has completed, and ``None`` at the end of the
+        work. ``now_us`` is the simulated time from the beginning of the work."""
+
+
+class Maker:
+    """Makes the workload of a run: a new one by a callable, or the object that there is."""
+
+    repeats: bool
+    """Whether each run has a new one, so that the same work can be run again."""
+
+    def __init__(self, workload: Workload | Callable[[int], Workload]) -> None:
+        is_made = not isinstance(workload, type) and hasattr(workload, "next_request")
+        if not is_made and not callable(workload):
+            raise UsageError(
+                "workload: expected an object with a method next_request(now_us), or a callable that is "
+                f"given the drive's bytes and makes one, but is {workload!r}"
+            )
+        self._workload, self.repeats = workload, not is_made
+
+    def __call__(self, drive_bytes: int) -> Workload:
+        made: Any = self._workload
+        if self.repeats:
+            made = made(drive_bytes)
+        if not callable(getattr(made, "next_request", None)):
+            raise UsageError(
+                f"workload: expected an object with a method next_request(now_us), but is {made!r}"
+            )
+        if not callable(getattr(made, "completed", len)):
+            raise UsageError(
+                f"workload: its completed must be a method that takes an aster.Completion, but is "
+                f"{made.completed!r}"
+            )
+        workload: Workload = made
+        return workload
 
 
 def _whole(name: str, number: int, value: Any) -> int:

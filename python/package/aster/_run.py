@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, overload
 
 from . import _aster
 from ._aster import RunError, UsageError
+from ._requests import Maker
 from ._table import Monitor, Table, needed
 
 NOT_FIGURES = ("provenance", "wall_s", "warnings")
@@ -23,6 +24,53 @@ SAMPLES = 1000
 
 Victims: TypeAlias = Callable[[list[_aster.Block]], "_aster.Block | int"]
 """A victim policy: which of the blocks garbage collection empties next, or its number."""
+
+Placement: TypeAlias = Callable[[_aster.Geometry], Sequence[int]]
+"""A placement: the LUNs to which logical pages go, by their numbers; it begins again after its end."""
+
+Arbiter: TypeAlias = Callable[[int, list[_aster.Transaction]], "_aster.Transaction | int"]
+"""An arbiter: which of the transactions that wait for a channel goes next, or its place in the list."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPieces:
+    """Callables that take the place of a drive's pieces."""
+
+    victims: Victims | None = None
+    placement: Placement | None = None
+    arbiter: Arbiter | None = None
+
+    def check(self, keys: dict[str, Any]) -> None:
+        """Refuses what is no callable, and a piece for which a drive with these keys never asks."""
+        expected = {
+            "victims": "gets blocks and returns one of them",
+            "placement": "gets the array and returns a list of LUNs",
+            "arbiter": "gets a channel and transactions and returns one of them",
+        }
+        for name, does in expected.items():
+            given = getattr(self, name)
+            if given is not None and not callable(given):
+                raise UsageError(f"{name}: expected a callable that {does}, but is {given!r}")
+        kind = (keys.get("target") or {}).get("kind", keys["ftl"]["kind"])
+        if kind == "block":
+            kind = keys["ftl"]["kind"]
+        for name, verb in {"victims": "chooses", "placement": "places"}.items():
+            if getattr(self, name) is not None and kind != "page-mapping":
+                raise UsageError(
+                    f"{name}: the FTL of this drive ({kind}) {verb} by itself; only page-mapping asks for "
+                    f"{'one' if name == 'placement' else 'them'}"
+                )
+        if self.arbiter is not None:
+            controller, policy = keys["channel"]["controller"], keys["scheduler"]["policy"]
+            if controller != "software":
+                raise UsageError(
+                    f"arbiter: the channels of this drive have one of their own (channel.controller is "
+                    f'"{controller}"); only those with controllers in software ask for one'
+                )
+            if policy == "cosmos":
+                raise UsageError(
+                    'arbiter: the scheduler of this drive (scheduler.policy is "cosmos") chooses by itself'
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +116,7 @@ class Asked:
     verify: bool
     keep_going: bool
     trace_name: str | None = None
+    workload: Maker | None = None
     spool: object = None
     """What keeps the trace's file."""
     commands: bool = False
@@ -80,7 +129,7 @@ class Asked:
     wave: str | Path | None = None
     slowest: int | None = None
     command: int | None = None
-    victims: Victims | None = None
+    pieces: OwnPieces = OwnPieces()
     progress: Callable[[str, float], object] | None = None
 
 
@@ -318,6 +367,11 @@ class Run:
                 "the run has changed its image, so it can't be run again to listen to it: ask for "
                 "commands=True and monitor= when it runs, or explain a run without an image"
             )
+        if asked.workload is not None and not asked.workload.repeats:
+            raise UsageError(
+                "the run's workload has been carried out, so it can't be run again to listen to it: ask for "
+                "commands=True and monitor= when it runs, or give workload= a callable that makes a new one"
+            )
         if asked.job is not None:
             # The file may have changed.
             work = self.report["provenance"]["work"]["job"]
@@ -330,8 +384,8 @@ class Run:
         ]
         if figures[0] != figures[1]:
             raise RunError(
-                "the figures are others now: the trace has changed since the run, or its victims are chosen "
-                "in another way"
+                "the figures are others now: the trace has changed since the run, or Python has decided "
+                "otherwise"
             )
         return outcome
 
