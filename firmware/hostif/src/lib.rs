@@ -10,8 +10,8 @@
 //! `complete` posts the entry → `interrupt`.
 //!
 //! The controller consists of owners that don't know it: `slots`, `queues`, `dma`, `lifecycle`, `interrupt`,
-//! `settings`, `reports`, `pause`, `keep_alive`. Each has private fields and asserts what its transitions
-//! need. A command is in its slot or in a `Permit`.
+//! `settings`, `reports`, `pause`. Each has private fields and asserts what its transitions need.
+//! `lifecycle` has the timer of `keep_alive`. A command is in its slot or in a `Permit`.
 //! `controller` owns one of each. The files of its folder implement what involves several of them, one
 //! clause of the standard per file.
 //!

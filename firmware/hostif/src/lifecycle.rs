@@ -1,6 +1,7 @@
 //! Where the controller is between reset and shutdown (NVMe 1.4 §7.3, §7.6). CC asks, CSTS answers.
 
 use crate::config::HostIfConfig;
+use crate::keep_alive::KeepAlive;
 use crate::queues::{AdminQueue, RingAt};
 use crate::registers::Registers;
 use aster_wire::nvme::registers::{
@@ -57,12 +58,22 @@ pub(crate) struct Lifecycle {
     registers: Registers,
     phase: Phase,
     shutdown: Shutdown,
+    keep_alive: KeepAlive,
 }
 
 impl Lifecycle {
     /// A controller after power-on.
     pub fn new(config: &HostIfConfig) -> Self {
-        Lifecycle { registers: Registers::new(config), phase: Phase::Disabled, shutdown: Shutdown::Idle }
+        Lifecycle {
+            registers: Registers::new(config),
+            phase: Phase::Disabled,
+            shutdown: Shutdown::Idle,
+            keep_alive: KeepAlive::default(),
+        }
+    }
+    /// The timer by which a silent host is given up.
+    pub fn keep_alive(&mut self) -> &mut KeepAlive {
+        &mut self.keep_alive
     }
     /// A register's value. Those that don't exist are zero.
     pub fn read(&self, register: Register) -> u64 {

@@ -15,7 +15,7 @@ impl Controller {
     /// come and is no traffic of the interval.
     pub(crate) fn begin_interval(&mut self, ports: &ControllerPorts) {
         let traffic = self.traffic() + 1;
-        if let Some(at) = self.keep_alive.begin(ports.now(), traffic) {
+        if let Some(at) = self.lifecycle.keep_alive().begin(ports.now(), traffic) {
             ports.wake_at(at, Timer::KeepAlive);
         }
     }
@@ -24,12 +24,12 @@ impl Controller {
     #[cold]
     pub(crate) fn look_at_host(&mut self, ports: &ControllerPorts) {
         if !self.lifecycle.takes_commands() {
-            self.keep_alive.stop();
+            self.lifecycle.keep_alive().stop();
         }
         // A write that waits for room on the disk is the drive's to carry out.
         let is_working = self.slots.is_working() || self.pause.has_parked();
         let traffic = self.traffic();
-        match self.keep_alive.look(ports.now(), traffic, is_working) {
+        match self.lifecycle.keep_alive().look(ports.now(), traffic, is_working) {
             Found::Off => {}
             Found::LookAt(at) => ports.wake_at(at, Timer::KeepAlive),
             Found::Expired => self.give_host_up(),
@@ -37,7 +37,7 @@ impl Controller {
     }
     /// The drive stood still and could not hear the host: that is no silence of the host's.
     pub(crate) fn excuse_host(&mut self) {
-        self.keep_alive.excuse();
+        self.lifecycle.keep_alive().excuse();
     }
     /// The timer has expired: no command is processed until a reset.
     fn give_host_up(&mut self) {

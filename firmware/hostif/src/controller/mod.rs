@@ -15,7 +15,6 @@ mod reset;
 use crate::config::{BlockSize, ConfigError, Fetching, HostIfConfig};
 use crate::dma::Dma;
 use crate::interrupt::Interrupts;
-use crate::keep_alive::KeepAlive;
 use crate::lifecycle::Lifecycle;
 use crate::pages::HostRuns;
 use crate::pause::Pause;
@@ -47,7 +46,6 @@ pub struct Controller {
     settings: Settings,
     reports: Reports,
     pause: Pause,
-    keep_alive: KeepAlive,
 }
 
 impl Controller {
@@ -69,7 +67,6 @@ impl Controller {
             settings: Settings::new(&config),
             reports: Reports::new(&config.history, config.media_errors_max),
             pause: Pause::default(),
-            keep_alive: KeepAlive::default(),
             config,
             set,
         })

@@ -53,7 +53,7 @@ impl Controller {
         self.interrupts.reset();
         self.reports.events().reset();
         self.settings.reset_features(&self.config);
-        self.keep_alive.stop();
+        self.lifecycle.keep_alive().stop();
         self.set.reset();
         self.lifecycle.begin_reset();
         self.check_health(ports);

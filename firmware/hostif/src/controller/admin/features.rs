@@ -176,7 +176,7 @@ impl Controller {
             }
             FeatureId::KeepAliveTimer => {
                 features.set(feature, value)?;
-                self.keep_alive.set(features.keep_alive_ms());
+                self.lifecycle.keep_alive().set(features.keep_alive_ms());
                 self.begin_interval(ports);
             }
             _ => features.set(feature, value)?,
