@@ -272,7 +272,7 @@ impl Counting {
 /// Reads a trace and says what is in it.
 ///
 /// # Errors
-/// As [`read_records`].
+/// When the trace can't be read, or one of its lines is wrong.
 pub fn info(
     file: &TraceFile,
     options: &ReadOptions,

@@ -30,8 +30,8 @@ impl StreamPolicy for HostDirective {
 /// written again soon is likely to be written again soon once more.
 ///
 /// As SepBIT does (Wang et al., FAST 2022), the distance is compared with the time for which blocks of the
-/// first stream live, the mean of the last [`LIVES`] of them. A shorter distance makes the page one of the
-/// first stream. Each further stream has [`FACTOR`] times the bound of the one before, and the last has no
+/// first stream live, the mean of the last 16 of them. A shorter distance makes the page one of the
+/// first stream. Each further stream has four times the bound of the one before, and the last has no
 /// bound: pages that are written for the first time belong there.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateDistance {
