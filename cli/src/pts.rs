@@ -10,6 +10,7 @@ use aster_lab::asked::files::make_folder;
 use aster_lab::asked::profiles::{self, Named};
 use aster_lab::asked::room::{self, Need};
 use aster_lab::namespace::bytes_to_write;
+use aster_lab::own::Preconditioning;
 use aster_lab::pts::{self, Plan, Test};
 use std::ops::ControlFlow;
 
@@ -23,7 +24,8 @@ pub(crate) fn run(args: &PtsArgs) -> Result<(), Failure> {
     bytes_to_write(&plan.profile, plan.content)?;
     let drive = plan.drive()?;
     let content = plan.content.unwrap_or(plan.profile.content.into());
-    let need = Need::of(&plan.profile, drive.bytes, Some(0), u64::MAX);
+    let fill = Preconditioning::Overwritten(0);
+    let need = Need::of(&plan.profile, drive.bytes, Some(&fill), u64::MAX);
     let need = Need { takes_image: false, ..need };
     let room = room::check(&need, content, plan.profile.geometry.page_bytes.into(), None)?;
     room.iter().for_each(|note| console::note(&note.message));

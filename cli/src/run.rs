@@ -13,7 +13,7 @@ use aster_lab::asked::profiles::{Named, find_or_kept};
 use aster_lab::asked::traces;
 use aster_lab::asked::work::{self as asked, Asked, Printed};
 use aster_lab::explain::{Explanation, Which};
-use aster_lab::own::{self, Outcome, Phase, Place, Setup, WorkError};
+use aster_lab::own::{self, Outcome, Phase, Place, Preconditioning, Setup, WorkError};
 use aster_lab::page::page;
 use aster_lab::provenance::Provenance;
 use aster_lab::report::{DriveReport, RunReport, TaskReport, table};
@@ -88,11 +88,12 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
     before.notes.iter().chain(&before.said).for_each(|note| console::note(&note.message));
     let interrupt = Interrupt::listen()?;
     let mut progress = Progress::new();
-    let mut at = if setup.precondition_percent.is_some() { Phase::Before } else { Phase::Work };
-    progress.begin_parts(match setup.precondition_percent {
+    let mut at = if setup.precondition.is_some() { Phase::Before } else { Phase::Work };
+    progress.begin_parts(match setup.precondition {
         None => &["run"],
-        Some(0) => &["precondition: fill"],
-        Some(_) => &["precondition: fill", "precondition: overwrite"],
+        Some(Preconditioning::Overwritten(0)) => &["precondition: fill"],
+        Some(Preconditioning::Steady(_)) => &["precondition: steady state"],
+        Some(Preconditioning::Overwritten(_)) => &["precondition: fill", "precondition: overwrite"],
     });
     let outcome = own::run(&setup, hardware, asked.work, place, watchers, &mut |phase, share| {
         if phase == Phase::Work && at == Phase::Before {
@@ -134,7 +135,7 @@ fn carry_out(args: &RunArgs, which: Option<Which>) -> Result<(), Failure> {
         Some(which) => tell(args, &heard, &report, which),
     };
     for warning in &behind {
-        let help = match (warning.code, setup.precondition_percent) {
+        let help = match (warning.code, &setup.precondition) {
             ("reads-unmapped", None) => " (--precondition 0 fills the drive first)",
             // These are errors, and are reported as errors.
             ("file-not-written" | "run-broken-off", _) => continue,
@@ -211,7 +212,7 @@ fn setup(args: &RunArgs) -> Result<Setup, Failure> {
     };
     Ok(Setup {
         content,
-        precondition_percent: args.precondition,
+        precondition: args.precondition.clone(),
         age_hours: args.age,
         seed: args.seed,
         keep_going: args.keep_going,

@@ -12,6 +12,7 @@ use aster_lab::asked::drives::boot_new;
 use aster_lab::asked::failure::Failure;
 use aster_lab::asked::profiles::{self, Named};
 use aster_lab::namespace::bytes_to_write;
+use aster_lab::own::Preconditioning;
 use aster_lab::torture::{self, Case, DEPTH, Here, Moment, Plan, Report, WINDOW_BYTES};
 use aster_lab::words::capacity;
 use aster_lab::words::counted;
@@ -64,9 +65,22 @@ pub(crate) fn run(args: &TortureArgs) -> Result<(), Failure> {
         let problem = "--dead-lane needs a drive with parity: target.raid = \"fixed\" or \"rotating\"";
         return Err(Failure::file(&args.profile, problem));
     }
+    let steady = match &args.precondition {
+        None => None,
+        Some(Preconditioning::Steady(steady)) => Some(steady.clone()),
+        Some(Preconditioning::Overwritten(_)) => {
+            let problem =
+                "--precondition must be steady: what is written by commands is torture's own choice";
+            return Err(Failure::usage(problem));
+        }
+    };
     if let (true, Some(case)) = (args.case.child, &only) {
         let here = Here::new(&name, &profile, content);
-        let mut here = if args.dead_lane { here.with_dead_lane() } else { here };
+        let here = if args.dead_lane { here.with_dead_lane() } else { here };
+        let mut here = match steady {
+            Some(steady) => here.in_steady_state(steady),
+            None => here,
+        };
         return children::be_one(case, &mut here);
     }
     let cuts = match (&only, args.minutes) {
@@ -143,6 +157,9 @@ fn victim(args: &TortureArgs) -> Vec<String> {
     }
     if args.dead_lane {
         arguments.push("--dead-lane".to_owned());
+    }
+    if let Some(precondition) = &args.precondition {
+        arguments.extend(["--precondition".to_owned(), precondition.to_string()]);
     }
     arguments
 }

@@ -8,6 +8,7 @@ use crate::arrivals::Arrivals;
 use crate::configure::{self, BuildError};
 use crate::core_role::CoreRole;
 use crate::cores::Cores;
+use crate::fill;
 use crate::firmware;
 use crate::host_link::{Carrier, HostLink};
 use crate::media::{Media, NandSource};
@@ -24,11 +25,11 @@ use aster_ecc::{Engine, EngineConfig, EnginePorts};
 use aster_events::{Firmware, Recorder};
 use aster_exec::{Core, Exec};
 use aster_flash::Controller;
-use aster_nand::{NandArray, NandCells};
+use aster_nand::{CellFiller, NandArray, NandCells};
 use aster_parties::{
     BARS, Below, CommandSplice, FlashScheduler, FrontEnd, FrontEndNeeds, FrontEndPiece, FrontEndPorts,
-    FunctionSpec, SchedulerNeeds, SchedulerPorts, SchedulerView, Tasks, Translation, TranslationNeeds,
-    TranslationPorts, TranslationView,
+    FunctionSpec, Prefill, SchedulerNeeds, SchedulerPorts, SchedulerView, Tasks, Translation,
+    TranslationNeeds, TranslationPorts, TranslationView, WriteHistory,
 };
 use aster_ports::cores::{Interrupt, Notice};
 use aster_ports::dram::{Dram, SharedDram};
@@ -175,6 +176,8 @@ struct Base<'a> {
     card: Option<Rc<EmmcCard>>,
     serial: Option<String>,
     backlog: Option<SharedBacklog>,
+    /// What a fresh drive is filled with.
+    history: Option<Box<dyn WriteHistory>>,
     /// Pieces that haven't been started. Each is started once.
     front_end: Option<Box<dyn FrontEndPiece>>,
     front_needs: FrontEndNeeds,
@@ -206,11 +209,14 @@ impl<'a> Base<'a> {
     /// Makes cells, pieces, memories, buses and cores, and loads what was kept without power.
     fn lay(wanted: Wanted<'a>, mut pieces: Pieces, media: Media) -> Result<Self, BuildError> {
         let Wanted { name, profile, content, .. } = wanted;
-        let Media { nand, nvram, emmc, serial, backlog } = media;
+        let Media { nand, nvram, emmc, serial, backlog, history } = media;
         let array = cells(wanted, nand)?;
 
         pieces.check_own_keys(profile)?;
         let translation = pieces.make_translation(profile, content)?;
+        if history.is_some() {
+            translation.can_be_filled()?;
+        }
         let scheduler = pieces.make_scheduler(profile)?;
         let (needs, scheduler_needs) = (translation.needs(), scheduler.needs());
         let workers = match scheduler_needs.repeats_reads {
@@ -252,6 +258,7 @@ impl<'a> Base<'a> {
             card: None,
             serial,
             backlog,
+            history,
             function: front_end.function(),
             completes_early: front_end.completes_early(),
             front_end: Some(front_end),
@@ -425,6 +432,11 @@ impl<'a> Base<'a> {
     ) -> Result<Rc<dyn TranslationView>, BuildError> {
         let translation = self.translation.take().expect("a translation is started once");
         let emmc = self.start_emmc();
+        let scrambled = self.wanted.profile.ecc.scrambler;
+        let prefill = self.history.take().map(|history| {
+            let cells = Box::new(fill::Cells(CellFiller::new(&self.array.cells(), scrambled)));
+            Prefill { history, cells }
+        });
         let view = translation.start(TranslationPorts {
             core: self.cores.core(CoreRole::Translation).clone(),
             commands,
@@ -434,6 +446,7 @@ impl<'a> Base<'a> {
             buffers: self.dram.clone(),
             nvram: translation_part(&self.nvram, self.needs.nvram_bytes),
             emmc,
+            prefill,
             recorder: self.wanted.recorder.clone(),
         })?;
         Ok(view)

@@ -116,12 +116,15 @@ impl Device {
         recorder: &Recorder,
     ) -> Result<Self, BuildError> {
         let (pieces, content) = (pieces.into(), content.unwrap_or(profile.content.into()));
-        let serial = media.serial.clone();
+        let (serial, is_written) = (media.serial.clone(), media.history.is_some());
         let assemble = |profile, pieces| -> Result<Self, BuildError> {
             Device::with_flash(Wanted { name, profile, content, recorder, at: Instant::ZERO }, pieces, media)
         };
         if profile.target.is_none() {
             return assemble(profile, pieces);
+        }
+        if is_written {
+            return Err(value("target", "must be absent to fill a drive at once: its FTL is on the host"));
         }
         let side = Side::make(&pieces, profile, content, name, serial)?;
         let drive = assemble(&configure::below_target(profile), pieces)?;

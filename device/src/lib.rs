@@ -15,6 +15,7 @@ mod cores;
 mod damage;
 mod data_sheet;
 mod device;
+mod fill;
 mod firmware;
 mod host_link;
 mod identity;
@@ -98,7 +99,7 @@ pub mod plug {
         PreferredWrites, Promises, QueueDoorbell, ReadTag, Running, SchedulerNeeds, SchedulerPorts,
         SchedulerView, SetEvent, Source, StreamPolicy, TargetMemory, TargetNeeds, TargetPiece, TargetPorts,
         TargetView, TaskScheduler, Tasks, Translation, TranslationNeeds, TranslationPorts, TranslationStats,
-        TranslationView, VictimPolicy, status_of,
+        TranslationView, VictimPolicy, WriteHistory, status_of,
     };
     pub use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
     pub use aster_ports::dram::SharedDram;

@@ -2,6 +2,7 @@
 
 use aster_board::{EmmcCells, SharedEmmcCells};
 use aster_nand::NandCells;
+use aster_parties::WriteHistory;
 use aster_ports::medium::{Medium, Nvram, SharedBacklog, SharedNvram};
 
 /// The parts of a drive that keep their content without power: NAND cells, NVRAM and eMMC.
@@ -11,6 +12,7 @@ pub struct Media {
     pub(crate) emmc: SharedEmmcCells,
     pub(crate) serial: Option<String>,
     pub(crate) backlog: Option<SharedBacklog>,
+    pub(crate) history: Option<Box<dyn WriteHistory>>,
 }
 
 pub(crate) enum NandSource {
@@ -30,7 +32,8 @@ impl Media {
         Media::with(NandSource::Fresh, Nvram::volatile(NVRAM_BYTES))
     }
     fn with(nand: NandSource, nvram: SharedNvram) -> Self {
-        Media { nand, nvram, emmc: EmmcCells::in_memory(EMMC_BYTES), serial: None, backlog: None }
+        let emmc = EmmcCells::in_memory(EMMC_BYTES);
+        Media { nand, nvram, emmc, serial: None, backlog: None, history: None }
     }
     /// Cells, NVRAM and eMMC of a device that has lost power ([`crate::Device::power_off`]).
     pub(crate) fn kept(
@@ -40,7 +43,7 @@ impl Media {
         serial: Option<String>,
         backlog: Option<SharedBacklog>,
     ) -> Self {
-        Media { nand: NandSource::Cells(cells), nvram, emmc, serial, backlog }
+        Media { nand: NandSource::Cells(cells), nvram, emmc, serial, backlog, history: None }
     }
     /// Cells on `nand`, an image that is created if it is empty, an NVRAM, and an empty eMMC.
     pub fn on_image(nand: Box<dyn Medium>, nvram: SharedNvram) -> Self {
@@ -57,6 +60,11 @@ impl Media {
     /// Puts the media on a disk that may fill up temporarily. The drive then parks its host's writes.
     pub fn with_backlog(self, backlog: SharedBacklog) -> Self {
         Media { backlog: Some(backlog), ..self }
+    }
+    /// Has the drive hold, when it has booted, what `history` says was written to it, as if that had taken
+    /// its time. The media must be those of a drive that was never used.
+    pub fn written_by(self, history: Box<dyn WriteHistory>) -> Self {
+        Media { history: Some(history), ..self }
     }
     /// Gives the media their own serial number, from which the subsystem's name and the namespace's UUID
     /// follow: printable ASCII, at most 20 characters (NVMe 1.4 §5.15.2.2). Otherwise it follows from the

@@ -25,6 +25,7 @@ pub mod ocssd;
 pub mod own;
 pub mod page;
 pub mod perfetto;
+pub mod preconditioning;
 pub mod provenance;
 pub mod pts;
 pub mod report;

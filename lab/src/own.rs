@@ -3,11 +3,13 @@
 mod origin;
 mod whole;
 
+pub use crate::preconditioning::{Preconditioning, Steady};
 pub use origin::{record_of, setup_of};
 pub use whole::{LostPage, Outcome, Phase, Place, run};
 
 use crate::limits::{self, Asks, HostLimit, Queues};
 use crate::measure::{Progress, drive_of, measure, measure_what_is_done};
+use crate::preconditioning::OVERWRITE_BYTES;
 use crate::report::RunReport;
 use crate::spare::Spare;
 use crate::traces::{Loop, Survey, TraceFile, TraceReport};
@@ -126,8 +128,8 @@ pub struct Setup {
     pub profile: Profile,
     /// Overrides the profile's content.
     pub content: Option<Content>,
-    /// Fills the drive first, and then overwrites this percentage of it at random.
-    pub precondition_percent: Option<u32>,
+    /// What is written to the drive before the work.
+    pub precondition: Option<Preconditioning>,
     /// Age of the array in hours when the work begins: pages that were programmed before have aged.
     pub age_hours: Option<u32>,
     /// The seed of the work's random choices.
@@ -145,12 +147,35 @@ impl Setup {
             name: name.to_owned(),
             profile,
             content: None,
-            precondition_percent: None,
+            precondition: None,
             age_hours: None,
             seed: 1,
             keep_going: false,
             overrides: Vec::new(),
         }
+    }
+    /// The percentage of the drive that is overwritten by real writes after its fill; `None` without them.
+    pub fn percent_overwritten(&self) -> Option<u32> {
+        match self.precondition {
+            Some(Preconditioning::Overwritten(percent)) => Some(percent),
+            Some(Preconditioning::Steady(_)) | None => None,
+        }
+    }
+    /// The kind of content that pages keep.
+    pub(crate) fn kept(&self) -> Content {
+        self.content.unwrap_or(self.profile.content.into())
+    }
+    /// `media` as they are when the drive is powered on.
+    pub(crate) fn before_power_on(&self, media: Media, pieces: &Pieces) -> Result<Media, WorkError> {
+        let Some(Preconditioning::Steady(steady)) = &self.precondition else { return Ok(media) };
+        let drive = self.drive(pieces)?;
+        Ok(media.written_by(steady.history(&self.profile, drive, self.kept(), self.seed)?))
+    }
+    /// The drive, as workloads see it.
+    pub(crate) fn drive(&self, pieces: &Pieces) -> Result<Drive, BuildError> {
+        let (bytes, block_bytes) = aster_device::namespace_with(pieces, &self.profile, self.content, None)?;
+        let streams = aster_device::host_streams(&self.profile).into();
+        Ok(Drive { bytes, block_bytes, streams })
     }
 }
 
@@ -222,8 +247,9 @@ fn run_as_far_as_it_goes(
 ) -> Result<(RunReport, Machine, Result<(), RunError>), WorkError> {
     let queues = queues(setup, &work);
     let pieces = pieces.into();
-    let content = setup.content.unwrap_or(setup.profile.content.into());
+    let content = setup.kept();
     let spare = Spare::of(&pieces, &setup.profile, content);
+    let media = setup.before_power_on(media, &pieces)?;
     let machine = Machine::power_on_with(
         pieces,
         &setup.name,
@@ -233,7 +259,8 @@ fn run_as_far_as_it_goes(
         recorder,
         driver_config(&queues),
     )?;
-    machine.boot_while(&mut || progress(0.0)).map_err(|error| match error {
+    let filled = || machine.device().translation().filled_share().unwrap_or(0.0);
+    machine.boot_while(&mut || progress(filled())).map_err(|error| match error {
         RunError::Interrupted(_) => WorkError::Interrupted,
         error => error.into(),
     })?;
@@ -277,11 +304,11 @@ fn carry_out(
         }
     };
     let mut contents = Contents::unversioned(drive, setup.seed);
-    if let Some(percent) = setup.precondition_percent {
+    if let Some(percent) = setup.percent_overwritten() {
         let how = Precondition {
             bytes: None,
             fill_block: 128 << 10,
-            overwrite_block: 16 << 10,
+            overwrite_block: OVERWRITE_BYTES,
             overwrite_percent: percent,
             queue_depth: PRECONDITION_DEPTH,
             seed: setup.seed,
@@ -423,7 +450,7 @@ pub fn written_bytes(jobs: &[Job], drive: Drive, seed: u64) -> Result<u64, PlanE
 
 /// The queues of the driver, and what the work asks for beyond them.
 pub fn queues(setup: &Setup, work: &OwnWork) -> Queues {
-    let fill = setup.precondition_percent.map_or(1, |_| PRECONDITION_DEPTH);
+    let fill = setup.percent_overwritten().map_or(1, |_| PRECONDITION_DEPTH);
     let asks = match work {
         OwnWork::Jobs { jobs, .. } => Asks::of_jobs(jobs),
         OwnWork::Trace { file, queue_depth, .. } => Asks::of_trace(file.name(), *queue_depth),

@@ -5,6 +5,7 @@ mod host;
 
 pub use host::HostFacts;
 
+use crate::preconditioning::Preconditioning;
 use aster_device::profile::{ContentKind, Profile};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -27,8 +28,9 @@ pub struct Provenance {
     pub content: ContentKind,
     /// Seeds what the work leaves to chance.
     pub seed: u64,
-    /// The percentage that was overwritten at random after a fill; `null` without preconditioning.
-    pub precondition_percent: Option<u32>,
+    /// What was written before the work: `{"overwritten": PERCENT}` of the drive at random after a fill, or
+    /// `{"steady": {"distribution": …}}`; `null` without preconditioning.
+    pub precondition: Option<Preconditioning>,
     /// The age of the array in hours when the work began; `null` when it wasn't set.
     pub age_hours: Option<u32>,
     /// Failed requests were counted and did not end their task.

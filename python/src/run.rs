@@ -12,7 +12,7 @@ use aster_lab::asked::files::keep_apart;
 use aster_lab::asked::work::{self, Printed};
 use aster_lab::asked::{monitor, traces};
 use aster_lab::explain::{Explanation, Which};
-use aster_lab::own::{self, Outcome as Done, Place, Setup, WorkError};
+use aster_lab::own::{self, Outcome as Done, Place, Preconditioning, Setup, WorkError};
 use aster_lab::traces::TraceFile;
 use aster_lab::watch::{CommandTable, DriveShape, SampleTable, SampleWatch, Watch, Watchers};
 use aster_units::Content;
@@ -28,6 +28,23 @@ struct Job {
     text: Option<String>,
 }
 
+/// How a drive is preconditioned, in the words of the command line.
+#[derive(FromPyObject)]
+enum Precondition {
+    Percent(u32),
+    Words(String),
+}
+
+impl Precondition {
+    fn read(&self) -> PyResult<Preconditioning> {
+        let words = match self {
+            Precondition::Percent(percent) => percent.to_string(),
+            Precondition::Words(words) => words.clone(),
+        };
+        words.parse().map_err(|error| UsageError::new_err(format!("precondition: {error}")))
+    }
+}
+
 /// What to run, and how. All of it is read before the drive is powered on.
 #[derive(FromPyObject)]
 pub(crate) struct Asked {
@@ -39,7 +56,8 @@ pub(crate) struct Asked {
     workload: Option<Py<PyAny>>,
     replay: Options,
     seed: u64,
-    precondition: Option<u32>,
+    /// A percentage, or "steady" with what may follow.
+    precondition: Option<Precondition>,
     age_hours: Option<u32>,
     content: Option<String>,
     verify: bool,
@@ -131,7 +149,7 @@ pub(crate) fn run(py: Python<'_>, profile: &Profile, asked: Asked) -> PyResult<O
     let content = content_named(asked.content.as_deref())?;
     let setup = Setup {
         content,
-        precondition_percent: asked.precondition,
+        precondition: asked.precondition.as_ref().map(Precondition::read).transpose()?,
         age_hours: asked.age_hours,
         seed: asked.seed,
         keep_going: asked.keep_going,

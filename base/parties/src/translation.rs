@@ -2,6 +2,7 @@
 
 use crate::operations::Operations;
 use crate::piece::PieceError;
+use crate::prefill::Prefill;
 use crate::saved::{DamagedRecord, NvramSlice};
 use crate::state::{DriveState, MediaState, Promises};
 use crate::stats::TranslationStats;
@@ -83,6 +84,9 @@ pub struct TranslationPorts {
     /// The board's eMMC, if it has one. It keeps its content without power; a block that is being written
     /// then is torn.
     pub emmc: Option<Rc<EmmcPort>>,
+    /// What the drive holds when it has booted for the first time. Only for a translation that
+    /// [can be filled](Translation::can_be_filled).
+    pub prefill: Option<Prefill>,
     /// Where events go.
     pub recorder: Recorder,
 }
@@ -130,6 +134,13 @@ pub trait Translation {
     fn preferred_writes(&self) -> Option<PreferredWrites> {
         None
     }
+    /// Whether its first boot can leave a drive that [has been written](crate::WriteHistory).
+    ///
+    /// # Errors
+    /// Why not: a key of the profile, or that it never can.
+    fn can_be_filled(&self) -> Result<(), PieceError> {
+        Err(PieceError::new("ftl.kind", "names a translation that can't be filled at once"))
+    }
     /// The damaged records in `nvram`, its part of the NVRAM, that the drive can do without. A record
     /// that was never written is not damaged. Changes nothing.
     fn damaged_records(&self, _nvram: &NvramSlice) -> Vec<DamagedRecord> {
@@ -153,6 +164,11 @@ pub trait TranslationView {
     /// What a person should know of this power-on, though the drive serves: with what could not be read, and
     /// what was taken instead. `None` while it boots.
     fn boot_note(&self) -> Option<String> {
+        None
+    }
+    /// The share that is done of filling the drive ([`WriteHistory`](crate::WriteHistory)), from 0 to 1.
+    /// `None` when that isn't under way.
+    fn filled_share(&self) -> Option<f64> {
         None
     }
     /// What it has done since power-on.

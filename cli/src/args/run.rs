@@ -3,6 +3,7 @@
 use super::{ContentArg, ReplayArgs};
 use crate::monitor::ModulesArgs;
 use crate::window::WindowArgs;
+use aster_lab::own::Preconditioning;
 use aster_units::Duration;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -46,9 +47,13 @@ pub(crate) struct RunArgs {
     /// What pages keep: every byte, or one tag per 4 KiB sector [default: what the profile says]
     #[arg(long, value_name = "KIND")]
     pub(crate) content: Option<ContentArg>,
-    /// Fill the drive first, then overwrite this percentage of it at random
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    pub(crate) precondition: Option<u32>,
+    /// Fill the drive first, then overwrite this percentage of it at random; or begin in steady state
+    ///
+    /// A percentage is written, which takes its time. With "steady" the drive is made at once as if random
+    /// writes of 16 KiB had gone on for ever, evenly spread, or as fio's random_distribution says:
+    /// steady:zipf:1.1.
+    #[arg(long, value_name = "PERCENT|steady[:DISTRIBUTION]")]
+    pub(crate) precondition: Option<Preconditioning>,
     /// Begin the work this many hours after the flash was made: what is programmed by then has lost charge
     ///
     /// Sets the age of the cells after preconditioning. What that costs in bits is the profile's

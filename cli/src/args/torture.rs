@@ -1,6 +1,7 @@
 //! `aster torture`.
 
 use super::ContentArg;
+use aster_lab::own::Preconditioning;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -35,6 +36,10 @@ pub(crate) struct TortureArgs {
     /// Of more than 4 GiB, those at a drawn place are written and read back
     #[arg(long)]
     pub(crate) full_size: bool,
+    /// Begin each drive's life in steady state, as if random writes had gone on for ever: "steady" or
+    /// "steady:DISTRIBUTION"
+    #[arg(long, value_name = "steady[:DISTRIBUTION]")]
+    pub(crate) precondition: Option<Preconditioning>,
     /// Let the chips of a lane stop answering for good at a drawn moment of each drive's life; the drive
     /// must have parity (target.raid)
     #[arg(long)]

@@ -8,7 +8,7 @@ mod shared;
 use aster_device::Pieces;
 use aster_device::plug::MediaFacts;
 use aster_device::profile::{Profile, shipped};
-use aster_lab::own::{self, OwnWork, Place, Setup};
+use aster_lab::own::{self, OwnWork, Place, Preconditioning, Setup};
 use aster_lab::report::RunReport;
 use aster_lab::torture::{self, Here, Plan};
 use aster_lab::watch::{Watch, Watchers};
@@ -26,7 +26,10 @@ pub fn pieces() -> Pieces {
 
 /// Does what `aster run --verify` does, with our pieces.
 fn run(profile: &Profile, job: &str, fill: bool, image: Option<&Path>) -> Result<RunReport, Box<dyn Error>> {
-    let setup = Setup { precondition_percent: fill.then_some(0), ..Setup::new("own", profile.clone()) };
+    let setup = Setup {
+        precondition: fill.then_some(Preconditioning::Overwritten(0)),
+        ..Setup::new("own", profile.clone())
+    };
     let work = OwnWork::jobs("own.fio", job, true)?;
     let place = Place::of_pieces(&pieces(), &setup, image)?;
     let watchers = Watchers::new(&Watch::default())?;

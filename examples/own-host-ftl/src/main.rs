@@ -6,7 +6,7 @@ mod ftl;
 use aster_device::Pieces;
 use aster_device::plug::MediaFacts;
 use aster_device::profile::{Profile, TargetProfile, shipped};
-use aster_lab::own::{self, OwnWork, Place, Setup};
+use aster_lab::own::{self, OwnWork, Place, Preconditioning, Setup};
 use aster_lab::torture::{self, Here, Plan};
 use aster_lab::watch::{Watch, Watchers};
 use std::error::Error;
@@ -36,7 +36,8 @@ fn show() -> Result<(), Box<dyn Error>> {
     profile.target = Some(TargetProfile { kind: "own-host-log".to_owned(), ..TargetProfile::default() });
 
     // What `aster run --verify` does, with our pieces: four times the capacity, at random, on a full drive.
-    let setup = Setup { precondition_percent: Some(0), ..Setup::new("own", profile.clone()) };
+    let setup =
+        Setup { precondition: Some(Preconditioning::Overwritten(0)), ..Setup::new("own", profile.clone()) };
     let job = "[mixed]\nrw=randrw\nrwmixread=20\nbs=4k\niodepth=16\nloops=4\n";
     let work = OwnWork::jobs("own.fio", job, true)?;
     let place = Place::of_pieces(&pieces(), &setup, None)?;

@@ -9,7 +9,7 @@ use aster_device::profile::{Profile, shipped};
 use aster_device::units::{ChannelId, Duration, Instant, LunIndex};
 use aster_device::{Device, Media, Pieces};
 use aster_events::{Event, Recorder};
-use aster_lab::own::{self, OwnWork, Place, Setup};
+use aster_lab::own::{self, OwnWork, Place, Preconditioning, Setup};
 use aster_lab::report::{RunReport, table};
 use aster_lab::watch::{Watch, Watchers};
 use aster_observe::monitor::{MonitorModule, OperationMonitor, Sample, ShippedModule, TableEntry};
@@ -152,7 +152,7 @@ fn show() -> Result<(), Box<dyn Error>> {
     let budget = PowerBudget { operations_max: 3, peak: Rc::clone(&peak) };
     let pieces = Pieces { tasks: Some(Box::new(budget)), ..Pieces::default() };
     let own = own_profile(Path::new("own.toml"))?;
-    let setup = Setup { precondition_percent: Some(0), ..Setup::new("own", own) };
+    let setup = Setup { precondition: Some(Preconditioning::Overwritten(0)), ..Setup::new("own", own) };
     let work = OwnWork::jobs("mixed.fio", "[mixed]\nrw=randrw\nbs=4k\niodepth=16\nnumber_ios=400\n", true)?;
     let place = Place::new(&setup, None)?;
     let watchers = Watchers::new(&Watch { spans: true, ..Watch::default() })?;

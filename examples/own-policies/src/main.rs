@@ -5,7 +5,7 @@ mod placement;
 mod victims;
 
 use aster_device::{Pieces, Profile};
-use aster_lab::own::{self, OwnWork, Place, Setup};
+use aster_lab::own::{self, OwnWork, Place, Preconditioning, Setup};
 use aster_lab::report::RunReport;
 use aster_lab::watch::{Watch, Watchers};
 use placement::Stripes;
@@ -27,7 +27,7 @@ pub fn pieces() -> Pieces {
 
 /// `profile` under that work, with data checked, on a drive that was filled and overwritten before.
 fn run(profile: Profile) -> Result<RunReport, Box<dyn Error>> {
-    let setup = Setup { precondition_percent: Some(100), ..Setup::new("own", profile) };
+    let setup = Setup { precondition: Some(Preconditioning::Overwritten(100)), ..Setup::new("own", profile) };
     let work = OwnWork::jobs("skewed.fio", JOB, true)?;
     let place = Place::of_pieces(&pieces(), &setup, None)?;
     let watchers = Watchers::new(&Watch::default())?;

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `host` | commands, slices, and the workers that carry them out |
 //! | `recovery` | power-on: the ways to the drive's state, recovery from a loss of power |
+//! | `prefill` | what a fresh drive would hold after many writes, put there without the writes |
 //! | `checkpoint` | storing the map and loading it again: shutdown, format |
 //! | `collector` | garbage collection, levelling, refresh, the scan for data that fades, erasing ahead |
 //! | `cache` | data buffer entries: index, LRU, locks; how they are filled and evicted |
@@ -45,6 +46,7 @@ mod mapping;
 mod media;
 mod page;
 mod piece;
+mod prefill;
 mod recovery;
 mod setup;
 mod space;

@@ -11,6 +11,7 @@ use crate::terms::config::{FtlConfig, FtlCosts, HostConfig, NVRAM_BYTES};
 use crate::terms::config_error::ConfigError;
 use crate::terms::map_cache::MapKind;
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -94,6 +95,18 @@ impl Translation for PageMapping {
             PreferredWrites { granularity_bytes: config.unit_bytes(), optimal_bytes: config.program_bytes() };
         (config.mapping_unit_bytes != 0).then_some(told)
     }
+    fn can_be_filled(&self) -> Result<(), PieceError> {
+        let config = &self.setup.config;
+        let refuse =
+            |key, what: &str| Err(PieceError::new(key, format!("must be {what} to fill a drive at once")));
+        if matches!(config.map, MapKind::DemandPaged(_)) {
+            return refuse("ftl.mapping", "\"resident\"");
+        }
+        match config.streams {
+            0 | 1 => Ok(()),
+            _ => refuse("ftl.streams", "1"),
+        }
+    }
     fn damaged_records(&self, nvram: &NvramSlice) -> Vec<DamagedRecord> {
         let copies = Root::damaged_copies(nvram);
         let instead = match copies.iter().all(|(_, is_damaged)| *is_damaged) {
@@ -104,7 +117,7 @@ impl Translation for PageMapping {
         let damaged = copies.into_iter().zip(names).filter(|((_, is_damaged), _)| *is_damaged);
         damaged.map(|((at, _), what)| DamagedRecord { at, what, instead }).collect()
     }
-    fn start(self: Box<Self>, ports: TranslationPorts) -> Result<Rc<dyn TranslationView>, PieceError> {
+    fn start(self: Box<Self>, mut ports: TranslationPorts) -> Result<Rc<dyn TranslationView>, PieceError> {
         let PageMapping { setup, start } = *self;
         let config = FtlConfig {
             host: HostConfig {
@@ -114,7 +127,8 @@ impl Translation for PageMapping {
             },
             ..setup.config
         };
-        let setup = Setup { config, emmc: ports.emmc.clone(), ..setup };
+        let TranslationPorts { emmc, prefill, .. } = &mut ports;
+        let setup = Setup { config, emmc: emmc.clone(), prefill: prefill.take(), ..setup };
         let start = start.unwrap_or_else(|| match config.map {
             MapKind::Resident => Box::new(|setup, ports| {
                 let resident = |ports: MappingPorts<'_>| ResidentMap::new(ports.pages);
@@ -134,6 +148,9 @@ impl<M: Mapping> TranslationView for FtlHandle<M> {
     }
     fn boot_error(&self) -> Option<String> {
         FtlHandle::<M>::boot_error(self).map(|error| error.to_string())
+    }
+    fn filled_share(&self) -> Option<f64> {
+        FtlHandle::<M>::filled_share(self)
     }
     fn stats(&self) -> TranslationStats {
         FtlHandle::<M>::stats(self)

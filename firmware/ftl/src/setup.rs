@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::vec;
-use aster_parties::{PLACEMENT_ROUNDS_MAX, PieceError, Placement, StreamPolicy, VictimPolicy};
+use aster_parties::{PLACEMENT_ROUNDS_MAX, PieceError, Placement, Prefill, StreamPolicy, VictimPolicy};
 use aster_ports::emmc::EmmcPort;
 use aster_units::{Geometry, LunIndex};
 
@@ -25,6 +25,8 @@ pub struct Setup {
     pub(crate) placed: u64,
     /// The board's eMMC, if there is one.
     pub(crate) emmc: Option<Rc<EmmcPort>>,
+    /// What the drive holds when it has booted for the first time.
+    pub(crate) prefill: Option<Prefill>,
 }
 
 impl Setup {
@@ -40,12 +42,18 @@ impl Setup {
         let lun_order = placement.order(&config.geometry).into_boxed_slice();
         let placed = placement.mark(&lun_order);
         check(&lun_order, &config.geometry)?;
-        Ok(Setup { config, victims, streams: Box::new(OneStream), lun_order, placed, emmc: None })
+        let streams = Box::new(OneStream);
+        Ok(Setup { config, victims, streams, lun_order, placed, emmc: None, prefill: None })
     }
     /// Chooses the streams of what the host writes by `streams`.
     #[must_use]
     pub fn with_streams(self, streams: Box<dyn StreamPolicy>) -> Self {
         Setup { streams, ..self }
+    }
+    /// Has the drive's first boot fill it.
+    #[must_use]
+    pub fn filled_by(self, prefill: Prefill) -> Self {
+        Setup { prefill: Some(prefill), ..self }
     }
     /// Adds an eMMC, in which a map on flash keeps copies of its directory.
     #[must_use]
@@ -67,6 +75,7 @@ impl From<FtlConfig> for Setup {
             placed,
             lun_order,
             emmc: None,
+            prefill: None,
         }
     }
 }

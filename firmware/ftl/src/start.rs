@@ -70,8 +70,8 @@ impl Ftl {
         recorder: Recorder,
         make_mapping: impl FnOnce(MappingPorts<'_>) -> M,
     ) -> Result<FtlHandle<M>, ConfigError> {
-        let setup = setup.into();
-        let (config, emmc) = (setup.config, setup.emmc.clone());
+        let mut setup = setup.into();
+        let (config, emmc, prefill) = (setup.config, setup.emmc.clone(), setup.prefill.take());
         config.validate()?;
         check_memories(&config, &dram, &nvram)?;
         let (available, needed) = (flash.depth(), config.flash_requests_min());
@@ -93,7 +93,7 @@ impl Ftl {
         let cache = Rc::new(Cache::new(Rc::clone(&host), &mapping));
         let collector = Rc::new(Collector::new(&mapping));
         let checkpoint = Rc::new(Checkpoint::new(Rc::clone(&collector), &mapping, emmc));
-        let recovery = Rc::new(Recovery::new(&checkpoint));
+        let recovery = Rc::new(Recovery::new(&checkpoint, prefill));
         let host = Rc::new(Host::new(host, Rc::clone(&checkpoint), Rc::clone(&cache)));
         boot::start(&recovery);
         core.spawn(intake::run(Rc::clone(&host)));
@@ -167,6 +167,10 @@ impl<M: Mapping> FtlHandle<M> {
     /// Why the drive could not boot.
     pub fn boot_error(&self) -> Option<BootError> {
         self.0.recovery.boot_error()
+    }
+    /// The share that is done of filling the drive, while that is under way.
+    pub fn filled_share(&self) -> Option<f64> {
+        self.0.recovery.filled_share()
     }
     /// Pages' worth of mapping units that the host sees.
     pub fn logical_pages(&self) -> u32 {

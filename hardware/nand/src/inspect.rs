@@ -73,7 +73,7 @@ impl NandInspect {
     pub(crate) fn new(cells: NandCells) -> Self {
         NandInspect { cells }
     }
-    fn die(&self, lun: LunIndex) -> RefMut<'_, Die> {
+    pub(crate) fn die(&self, lun: LunIndex) -> RefMut<'_, Die> {
         self.cells.dies[lun.index()].borrow_mut()
     }
     #[cfg(test)]

@@ -11,6 +11,7 @@
 //! - `bus` holds the data interface and checks the waits that ONFI requires of the controller, `features`
 //!   and `identify` answer the target's commands;
 //! - `store` keeps pages and blocks, in memory or through to an image;
+//! - `fill` puts pages into the cells without commands;
 //! - `timing` gives busy times, `errors` with `coupling` gives bit errors, and `faults` gives failures.
 //!
 //! A package has no clock. Every call carries the times of its bus cycles, and the effects of the array
@@ -30,6 +31,7 @@ mod damage;
 mod errors;
 mod faults;
 mod features;
+mod fill;
 mod identify;
 mod identity;
 mod inspect;
@@ -49,6 +51,7 @@ pub use config::{NandConfig, NandError};
 pub use damage::DamagedPage;
 pub use errors::{ErrorModel, LEVELS_MAX, Sensing, Stress};
 pub use faults::{FactoryMarks, FailureModel};
+pub use fill::CellFiller;
 pub use identity::Identity;
 pub use inspect::{BadBlock, BlockInfo, EraseSpread, NandInspect};
 pub use package::NandPackage;

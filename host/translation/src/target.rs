@@ -178,6 +178,7 @@ impl TargetPiece for TranslationTarget {
             buffers,
             nvram,
             emmc: None,
+            prefill: None,
             recorder,
         })?;
         let running = Rc::new(Running { inner, carrier, error: RefCell::new(None) });

@@ -1,6 +1,7 @@
 //! Checks whether a run's content fits into memory, or on the disk of its image.
 
 use super::failure::Failure;
+use crate::preconditioning::Preconditioning;
 use crate::warning::Warning;
 use crate::words::capacity;
 use aster_device::profile::Profile;
@@ -23,11 +24,20 @@ const RECORD_BYTES: u64 = 48;
 
 impl Need {
     /// Of a run on `profile`'s drive of `exported` bytes.
-    pub fn of(profile: &Profile, exported: u64, precondition: Option<u32>, written: u64) -> Self {
+    pub fn of(
+        profile: &Profile,
+        exported: u64,
+        precondition: Option<&Preconditioning>,
+        written: u64,
+    ) -> Self {
         let used = profile.used_geometry();
         let flash = used.total_pages() * u64::from(used.page_bytes);
-        let filled = if precondition.is_some() { exported } else { 0 };
-        let overwritten = exported / 100 * u64::from(precondition.unwrap_or(0));
+        // A drive in steady state is full to its spare blocks.
+        let (filled, overwritten) = match precondition {
+            None => (0, 0),
+            Some(Preconditioning::Overwritten(percent)) => (exported, exported / 100 * u64::from(*percent)),
+            Some(Preconditioning::Steady(_)) => (flash.max(exported), 0),
+        };
         let all = filled.saturating_add(overwritten).saturating_add(written);
         // Stale copies stay until their block is erased, but flash holds no more than itself.
         Need { certain: filled, written: all.min(flash).saturating_sub(filled), takes_image: true }
@@ -139,9 +149,9 @@ mod tests {
         let flash = 48 << 20;
         let need = Need::of(&tiny(), 30 << 20, None, 1 << 20);
         assert_eq!((need.certain, need.written), (0, 1 << 20));
-        let need = Need::of(&tiny(), 30 << 20, Some(0), 1 << 20);
+        let need = Need::of(&tiny(), 30 << 20, Some(&Preconditioning::Overwritten(0)), 1 << 20);
         assert_eq!((need.certain, need.written), (30 << 20, 1 << 20));
-        let need = Need::of(&tiny(), 30 << 20, Some(10_000), u64::MAX);
+        let need = Need::of(&tiny(), 30 << 20, Some(&Preconditioning::Overwritten(10_000)), u64::MAX);
         assert_eq!((need.certain, need.certain + need.written), (30 << 20, flash));
     }
 

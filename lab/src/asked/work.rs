@@ -92,7 +92,7 @@ pub fn before(
     image: Option<&Path>,
 ) -> Result<Before, Failure> {
     let kept = setup.content.unwrap_or(setup.profile.content.into());
-    let need = Need::of(&setup.profile, drive.bytes, setup.precondition_percent, *written_bytes);
+    let need = Need::of(&setup.profile, drive.bytes, setup.precondition.as_ref(), *written_bytes);
     let mut notes = notes.clone();
     notes.extend(room::check(&need, kept, setup.profile.geometry.page_bytes.into(), image)?);
     notes.extend(doubt(&FreshErrors::of(&setup.profile)?));

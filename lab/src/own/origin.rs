@@ -43,7 +43,7 @@ pub(crate) fn provenance_of(
         hardware: hardware.to_owned(),
         content,
         seed: setup.seed,
-        precondition_percent: setup.precondition_percent,
+        precondition: setup.precondition.clone(),
         age_hours: setup.age_hours,
         keep_going: setup.keep_going,
         work: record_of(work),
@@ -64,7 +64,7 @@ pub fn setup_of(provenance: &Provenance) -> Result<Setup, String> {
     let profile = profile.map_err(|error| error.to_string())?;
     Ok(Setup {
         content: Some(provenance.content.into()),
-        precondition_percent: provenance.precondition_percent,
+        precondition: provenance.precondition.clone(),
         age_hours: provenance.age_hours,
         seed: provenance.seed,
         keep_going: provenance.keep_going,

@@ -252,6 +252,7 @@ fn jobs_of_queues(setup: &Setup, work: &OwnWork) -> Vec<(u16, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::own::Preconditioning;
     use crate::watch::Watch;
     use aster_units::Content;
     use aster_workload::{Done, Request, RequestKind, Source};
@@ -283,7 +284,7 @@ mod tests {
         let profile = aster_device::profile::shipped("tiny").unwrap();
         let setup = Setup {
             content: Some(Content::Fingerprint),
-            precondition_percent: Some(0),
+            precondition: Some(Preconditioning::Overwritten(0)),
             ..Setup::new("rows", profile)
         };
         let text = "[a]\nrw=randread\nbs=4k\nloops=9\n\
@@ -347,7 +348,7 @@ mod tests {
         let profile = aster_device::profile::shipped("tiny").unwrap();
         let setup = Setup {
             content: Some(Content::Fingerprint),
-            precondition_percent: Some(0),
+            precondition: Some(Preconditioning::Overwritten(0)),
             ..Setup::new("live", profile)
         };
         let ran = |work: OwnWork| {

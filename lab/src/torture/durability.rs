@@ -62,10 +62,10 @@ pub(super) struct Change {
 pub(super) struct FlushMark(u64);
 
 impl Durability {
-    /// For a new drive with these promises.
-    pub(super) fn new(blocks: u64, promises: Promises) -> Self {
+    /// For a new drive with these promises, all of whose blocks hold version `held`.
+    pub(super) fn new(blocks: u64, held: u32, promises: Promises) -> Self {
         Durability {
-            safe: vec![0; blocks as usize],
+            safe: vec![held; blocks as usize],
             later: BTreeMap::new(),
             latest: 0,
             commands: 0,
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     fn durability() -> Durability {
-        Durability::new(8, Promises::ALL)
+        Durability::new(8, 0, Promises::ALL)
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
     /// A drive that promises `promises`, on which block 0 was written twice, each time flushed, then trimmed
     /// and flushed.
     fn trimmed(promises: Promises) -> Durability {
-        let mut durability = Durability::new(8, promises);
+        let mut durability = Durability::new(8, 0, promises);
         for version in [1, 2, 0] {
             let change = match version {
                 0 => durability.send_trim(0, 1),
@@ -287,7 +287,7 @@ mod tests {
     fn flushes_and_forced_writes_make_nothing_safe_where_they_are_not_promised() {
         for forced in [false, true] {
             let found = |promises: Promises| {
-                let mut durability = Durability::new(8, promises);
+                let mut durability = Durability::new(8, 0, promises);
                 let version = durability.next_version();
                 let change = durability.send(0, 1, version);
                 durability.complete(change, forced);

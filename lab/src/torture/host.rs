@@ -85,6 +85,8 @@ pub(super) struct Host {
     window: u64,
     block_bytes: u64,
     content: Content,
+    /// What the blocks outside of the window hold.
+    held: u32,
     /// Blocks of commands in flight: the first block, and the one after the last.
     busy: BTreeMap<u64, u64>,
     /// Tasks that send commands, and whether they must stop.
@@ -110,16 +112,18 @@ struct Command {
 
 impl Host {
     /// For a drive of `namespace` blocks, of which those of `window`, a first block and a number of them,
-    /// are written and read.
+    /// are written and read. All of them hold version `held`.
     pub(super) fn new(
         seed: u64,
         (namespace, window): (u64, (u64, u64)),
         block_bytes: u64,
         content: Content,
+        held: u32,
         promises: Promises,
     ) -> SharedHost {
         Rc::new(RefCell::new(Host {
-            durability: Durability::new(window.1, promises),
+            durability: Durability::new(window.1, held, promises),
+            held,
             commands: 0,
             durable: 0,
             wrong: None,
@@ -499,10 +503,10 @@ pub(super) async fn verify(
     for (first, blocks) in outside {
         let held = read(&host, &driver, first, blocks).await;
         let held = held.map_err(|error| format!("outside of the window: reading failed: {error}"))?;
-        let first = host.borrow().lba(first);
+        let (first, expected) = (host.borrow().lba(first), host.borrow().held);
         for (block, version) in (first..).zip(held.versions) {
             match version {
-                Ok(0) => {}
+                Ok(version) if version == expected => {}
                 Ok(version) => {
                     return Err(format!("logical block {block}, never written, holds version {version}"));
                 }

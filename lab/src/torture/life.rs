@@ -3,6 +3,8 @@
 mod lane;
 
 use super::host::{self, Host, Mix, SharedHost};
+use crate::own::{Setup, Steady};
+use crate::preconditioning;
 use aster_device::profile::Profile;
 use aster_device::{BadBlock, Boot, Device, DriveState, EMMC_BLOCK_BYTES, Media, Pieces};
 use aster_driver::Config;
@@ -186,6 +188,8 @@ pub struct Here<'a> {
     /// At a drawn moment of each life the chips of a channel, which is a lane of a drive of lanes, stop
     /// answering.
     pub dead_lane: bool,
+    /// Each drive's life begins in this steady state.
+    pub steady: Option<Steady>,
     /// The most bytes of a drive that are written and read back: of a larger drive, a window of this size at
     /// a place that the seed draws.
     pub window_bytes: u64,
@@ -200,6 +204,7 @@ impl<'a> Here<'a> {
             content,
             pieces: &Pieces::default,
             dead_lane: false,
+            steady: None,
             window_bytes: WINDOW_BYTES,
         }
     }
@@ -207,6 +212,23 @@ impl<'a> Here<'a> {
     #[must_use]
     pub fn with_dead_lane(self) -> Self {
         Here { dead_lane: true, ..self }
+    }
+    /// The same drives, which have been overwritten for ever when their lives begin.
+    #[must_use]
+    pub fn in_steady_state(self, steady: Steady) -> Self {
+        Here { steady: Some(steady), ..self }
+    }
+    /// The media of a drive whose life begins with this seed.
+    fn fresh_media(&self, seed: u64) -> Result<Media, String> {
+        let Some(steady) = &self.steady else { return Ok(Media::fresh()) };
+        let setup = Setup { content: self.content, ..Setup::new(self.name, self.profile.clone()) };
+        let drive = setup.drive(&(self.pieces)()).map_err(|error| error.to_string())?;
+        let history = steady.history(self.profile, drive, setup.kept(), seed);
+        Ok(Media::fresh().written_by(history.map_err(|error| error.to_string())?))
+    }
+    /// The version that all blocks hold when a life begins.
+    fn held(&self) -> u32 {
+        if self.steady.is_some() { preconditioning::CURRENT } else { 0 }
     }
     /// The first logical block and the number of blocks that the life with this seed writes and reads.
     pub(super) fn window(&self, seed: u64, (blocks, block_bytes): (u64, u64)) -> (u64, u64) {
@@ -301,7 +323,7 @@ fn since_power_on(machine: &Machine) -> Duration {
 impl Life<'_> {
     /// Runs all rounds. Returns false if `tick` stopped it.
     fn run(&mut self, tick: &mut dyn FnMut(u64, &Seen) -> ControlFlow<()>) -> Result<bool, String> {
-        let mut left = Left::Media(Media::fresh());
+        let mut left = Left::Media(self.victim.fresh_media(self.case.seed)?);
         for (n, &round) in self.case.rounds.iter().enumerate() {
             self.at.0 = n + 1;
             let mut rng = Rng::new(mix64(self.case.seed ^ mix64(u64::from(round) + 1)));
@@ -443,7 +465,14 @@ impl Life<'_> {
             let (blocks, bytes) = (namespace.blocks, u64::from(namespace.block_bytes));
             let (content, promises) = (machine.device().content(), machine.device().translation().promises());
             let window = self.victim.window(self.case.seed, (blocks, bytes));
-            self.host = Some(Host::new(self.case.seed, (blocks, window), bytes, content, promises));
+            self.host = Some(Host::new(
+                self.case.seed,
+                (blocks, window),
+                bytes,
+                content,
+                self.victim.held(),
+                promises,
+            ));
             return Ok(Some(machine));
         }
         // A drive that lost its log and was rebuilt from every page may hold trimmed data again, which is
@@ -478,7 +507,7 @@ impl Life<'_> {
         let host = self.host().clone();
         let (commands, relied_on) = (host.borrow().commands, host.borrow().durable);
         // A full drive has to collect garbage.
-        if is_first && rng.below(3) > 0 {
+        if is_first && rng.below(3) > 0 && self.victim.steady.is_none() {
             let filling = host::fill_drive(host.clone(), Rc::clone(machine.driver()), self.case.depth);
             machine.block_on("filling the drive", filling).map_err(|error| error.to_string())?;
         }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::own::Steady;
 use aster_device::profile::{COSMOS, CommandName, EmmcProfile, MappingName, Profile, RaidName, shipped};
 use aster_device::{BadBlock, Pieces};
 use aster_driver::Config;
@@ -468,6 +469,25 @@ fn of_a_large_drive_a_window_is_tortured() {
     let report = run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(report.failure, None);
     assert!(report.seen.durable > 0 && report.seen.torn_programs > 0, "{:?}", report.seen);
+}
+
+/// With pages or units, paced or not: what a drive held before its first command is as durable as what was
+/// written to it.
+#[test]
+fn a_drive_that_begins_in_steady_state_loses_nothing_of_it() {
+    for (set, content) in [
+        (vec![], Content::Full),
+        (vec!["ftl.mapping_unit_bytes=4096", "ftl.collection=paced"], Content::Fingerprint),
+        (vec!["package.pair_loss=true"], Content::Fingerprint),
+    ] {
+        let set: Vec<String> = set.into_iter().map(str::to_owned).collect();
+        let profile = crate::asked::profiles::find(std::path::Path::new("tiny"), &set).unwrap().profile;
+        let plan = Plan { name: "tiny".into(), seed: 5, cuts: Some(cuts(12, 2000)), only: None };
+        let mut here = Here::new("tiny", &profile, Some(content)).in_steady_state(Steady::default());
+        let report = run(&plan, &mut here, &mut |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(report.failure, None, "{set:?}");
+        assert!(report.seen.durable > 0 && report.seen.torn_programs > 0, "{:?}", report.seen);
+    }
 }
 
 #[test]

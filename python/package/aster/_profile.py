@@ -84,7 +84,7 @@ class Profile:
         requests: Iterable[Request | tuple[Any, ...]] | None = None,
         workload: Workload | Callable[[int], Workload] | None = None,
         seed: int = 1,
-        precondition: int | None = None,
+        precondition: int | str | None = None,
         content: str | None = None,
         age_hours: int | None = None,
         verify: bool = False,
@@ -122,9 +122,10 @@ class Profile:
         be told of each that has completed (:class:`aster.Workload`), or a callable that is given the drive's
         bytes and makes such an object.
 
-        ``precondition`` fills the drive first and overwrites that percentage of it at random. ``content`` is
-        what pages keep: ``"full"``, or ``"fingerprint"`` for a tag per 4 KiB. ``age_hours`` is the age of the
-        flash when the work begins. ``verify`` checks everything that is read.
+        ``precondition`` fills the drive first and overwrites that percentage of it at random; ``"steady"``
+        makes it at once as if that had gone on for ever (``"steady:zipf:1.1"``: in a distribution of fio's).
+        ``content`` is what pages keep: ``"full"``, or ``"fingerprint"`` for a tag per 4 KiB. ``age_hours`` is
+        the age of the flash when the work begins. ``verify`` checks everything that is read.
 
         ``commands`` keeps a row for each command, and ``monitor`` samples the drive each so many simulated
         milliseconds, with ``monitor_ways`` also each way. Without them ``Run.commands`` and ``Run.monitor``

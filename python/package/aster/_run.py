@@ -110,7 +110,7 @@ class Asked:
     trace: str | Path | None
     replay: Replay
     seed: int
-    precondition: int | None
+    precondition: int | str | None
     age_hours: int | None
     content: str | None
     verify: bool

@@ -149,7 +149,8 @@ impl Machine {
     pub fn boot(&self) -> Result<(), RunError> {
         self.boot_while(&mut || true)
     }
-    /// As [`Machine::boot`]; calls `goes_on` every few thousand steps, and stops if it returns `false`.
+    /// As [`Machine::boot`]; calls `goes_on` every few thousand steps, and more often while the drive is
+    /// being filled ([`Media::written_by`]). Stops if it returns `false`.
     ///
     /// # Errors
     /// As [`Machine::boot`], and [`RunError::Interrupted`].
@@ -356,7 +357,8 @@ impl Machine {
             });
         }
         *steps += 1;
-        if steps.is_multiple_of(STEPS_A_TICK) && !goes_on() {
+        let is_due = steps.is_multiple_of(STEPS_A_TICK) || self.device.translation().filled_share().is_some();
+        if is_due && !goes_on() {
             return Err(RunError::Interrupted(what));
         }
         Ok(())

@@ -82,6 +82,10 @@ impl BlockPool {
     pub(crate) fn table(&self) -> &Blocks {
         &self.table
     }
+    /// The LUNs in the order in which pages are placed on them.
+    pub(crate) fn lun_order(&self) -> &[LunIndex] {
+        &self.lun_order
+    }
     /// The LUN that a frame's units belong to.
     #[inline]
     pub(crate) fn lun_of(&self, frame: Frame) -> LunIndex {

@@ -26,6 +26,11 @@ pub enum BootError {
         /// The blocks that the capacity needs.
         needed: u64,
     },
+    /// A drive that was to hold data from the beginning can't.
+    NotFilled {
+        /// Why.
+        why: &'static str,
+    },
     /// The scan for bad blocks could not read a block.
     Scan {
         /// The LUN.
@@ -57,6 +62,7 @@ impl fmt::Display for BootError {
                  metadata and garbage collection). A new drive of this profile needs more over-provisioning; \
                  one that has worked before has lost blocks that failed or can't be read"
             ),
+            BootError::NotFilled { why } => write!(f, "the drive could not be filled: {why}"),
             BootError::Scan { lun, block, error } => {
                 write!(f, "LUN {lun}, block {block}: no bad-block mark can be read")?;
                 error.as_ref().map_or(Ok(()), |error| write!(f, ": {error}"))

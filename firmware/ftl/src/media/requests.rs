@@ -12,7 +12,7 @@ use aster_exec::WaitQueue;
 use aster_ports::flash::{
     FlashError, FlashOp, FlashPort, FlashRequest, FlashSource, FlashStatus, Outcome, PageOwner, Tag, Target,
 };
-use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, Ppa, SectorRange};
+use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, Ppa, RowAddr, SectorRange};
 
 /// The flash, as the FTL sees it: pages and blocks.
 pub(crate) struct Media {
@@ -210,6 +210,11 @@ impl Media {
         &self.port
     }
 
+    /// A page's LUN in the packages, and its row there.
+    pub(crate) fn row_of(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> (LunIndex, RowAddr) {
+        let (place, block) = self.place_of(lun, block);
+        (place.lun, self.runtime.restriction.row(place.lun_of_row, block, page))
+    }
     fn request(&self, phase: FlashOp, ppa: Ppa, sectors: SectorRange, buffer: BufferId) -> FlashRequest {
         let (lun, block, page) = self.runtime.geometry.split_ppa(ppa);
         self.request_at(phase, lun, block, page, sectors, buffer)

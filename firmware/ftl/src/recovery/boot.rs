@@ -13,6 +13,7 @@
 use crate::checkpoint::error::BootError;
 use crate::journal::root::{LogPlace, Root, Stored};
 use crate::mapping::Mapping;
+use crate::prefill::fill::Filling;
 use crate::recovery::log_read::NoRecovery;
 use crate::recovery::state::Recovery;
 use crate::terms::oob::OobRecord;
@@ -74,6 +75,9 @@ impl<M: Mapping> Recovery<M> {
             match self.boot_by(way).await {
                 Err(NoBoot::ThisWay) => {}
                 Err(NoBoot::AnyWay(error)) => return Err(error),
+                Ok(_) if self.prefill.borrow().is_some() => {
+                    return Err(BootError::NotFilled { why: "it has been used before" });
+                }
                 Ok(boot) => return Ok(boot),
             }
         }
@@ -112,11 +116,29 @@ impl<M: Mapping> Recovery<M> {
         if boot == Boot::Fresh {
             // Checked before the map is stored: with too few good blocks there may be no room for it.
             self.check_good_blocks(boot)?;
+            self.fill_fresh().await?;
         }
         if self.checkpoint.store_map(true).await && boot == Boot::Fresh {
             self.journal.root.store_clean();
         }
         Ok(boot)
+    }
+    /// Fills a fresh drive, if it is to be filled.
+    async fn fill_fresh(&self) -> Result<(), BootError> {
+        let Some(mut prefill) = self.prefill.take() else { return Ok(()) };
+        let filling = Filling {
+            runtime: Rc::clone(&self.runtime),
+            blocks: Rc::clone(&self.blocks),
+            media: Rc::clone(&self.media),
+        };
+        let units = self.journal.own.host_units();
+        for (unit, at) in filling.fill(&mut prefill, units, &self.filled).await? {
+            let restored = self.mapping.restore(unit, at, true).await;
+            restored.map_err(|_| BootError::NotFilled { why: "its map has no room" })?;
+        }
+        self.mapping.map().only_restored().await;
+        self.filled.set(None);
+        self.count_valid_units().await
     }
     /// Clears what a failed way has left behind, so that the next one starts afresh.
     fn forget_everything(&self) {

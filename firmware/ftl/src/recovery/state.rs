@@ -10,7 +10,8 @@ use crate::media::requests::Media;
 use crate::page::buffers::PageBuffers;
 use crate::terms::runtime::Runtime;
 use alloc::rc::Rc;
-use core::cell::RefCell;
+use aster_parties::Prefill;
+use core::cell::{Cell, RefCell};
 
 /// Finds the drive's state on NAND at power-on.
 pub(crate) struct Recovery<M: Mapping> {
@@ -22,10 +23,14 @@ pub(crate) struct Recovery<M: Mapping> {
     pub(super) media: Rc<Media>,
     pub(super) pages: Rc<PageBuffers>,
     pub(super) runtime: Rc<Runtime>,
+    /// What a fresh drive is filled with.
+    pub(super) prefill: RefCell<Option<Prefill>>,
+    /// The share that is done of it, while that is under way.
+    pub(super) filled: Cell<Option<f64>>,
 }
 
 impl<M: Mapping> Recovery<M> {
-    pub(crate) fn new(checkpoint: &Rc<Checkpoint<M>>) -> Self {
+    pub(crate) fn new(checkpoint: &Rc<Checkpoint<M>>, prefill: Option<Prefill>) -> Self {
         Recovery {
             boot_error: RefCell::new(None),
             checkpoint: Rc::clone(checkpoint),
@@ -35,7 +40,13 @@ impl<M: Mapping> Recovery<M> {
             media: Rc::clone(checkpoint.journal.media()),
             pages: Rc::clone(checkpoint.journal.pages()),
             runtime: Rc::clone(checkpoint.journal.runtime()),
+            prefill: RefCell::new(prefill),
+            filled: Cell::new(None),
         }
+    }
+    /// The share that is done of filling the drive, while that is under way.
+    pub(crate) fn filled_share(&self) -> Option<f64> {
+        self.filled.get()
     }
     /// Why the drive could not boot.
     pub(crate) fn boot_error(&self) -> Option<BootError> {

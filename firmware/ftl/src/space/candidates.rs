@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
 use aster_parties::{ClosedBlocks, VictimPolicy};
-use aster_units::{LunIndex, Ppa};
+use aster_units::{BlockAddr, LunIndex, Ppa};
 use core::cell::{Cell, RefCell};
 
 /// The most blocks that a search for a page to copy skips: each page of a word line may belong to a different
@@ -157,6 +157,10 @@ impl Candidates {
             Some(block)
         });
         Some(self.layout.block_index(lun, chosen?))
+    }
+    /// What the victim policy chooses of blocks that are not those of the table.
+    pub(crate) fn choose(&self, closed: &ClosedBlocks<'_>) -> BlockAddr {
+        self.policy.borrow_mut().choose(closed)
     }
     /// Takes the LUN's oldest empty candidate.
     pub(crate) fn take_empty_of(&self, lun: LunIndex) -> Option<BlockIndex> {

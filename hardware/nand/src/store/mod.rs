@@ -170,6 +170,11 @@ impl Die {
         if self.blocks[block.index()].flags.has(Flags::UNSCRAMBLED) {
             return 0;
         }
+        self.row_seed(block, page)
+    }
+    /// The scrambler's seed for a page.
+    #[inline]
+    pub fn row_seed(&self, block: BlockAddr, page: PageInBlock) -> u32 {
         seed_of_row(self.config.geometry.row(self.lun_in_package, block, page))
     }
 
@@ -193,12 +198,7 @@ impl Die {
         if slc && page.0 == 0 {
             self.blocks[block.index()].flags.set(Flags::SLC);
         }
-        if page.0 != self.blocks[block.index()].next && !self.blocks[block.index()].flags.has(Flags::LSB_ONLY)
-        {
-            self.blocks[block.index()].flags.set(Flags::LSB_ONLY);
-            // This must be written before the page's record, since that record lies behind a gap.
-            self.write_entry(block);
-        }
+        self.skip_pages(block, page);
         let kept = self.keep(block, page, register, fails || cut);
         if cut && self.config.variant.pair_loss && !slc {
             self.lose_lower_pages(block, page);
@@ -210,6 +210,30 @@ impl Die {
         let passed = !fails && !cut && kept;
         self.totals.program_failures += u64::from(!passed);
         passed
+    }
+
+    /// Puts a page into erased cells as if it had been programmed, without a failure.
+    pub fn put(&mut self, block: BlockAddr, page: PageInBlock, register: &Register) {
+        let state = &self.blocks[block.index()];
+        assert!(page.0 >= state.next, "{block:?} holds page {} already", page.0);
+        self.skip_pages(block, page);
+        self.keep(block, page, register, false);
+    }
+    /// Sets how often a block has been erased that holds nothing.
+    pub fn set_erases(&mut self, block: BlockAddr, erases: u32) {
+        let state = &mut self.blocks[block.index()];
+        assert_eq!(state.next, 0, "{block:?} holds pages");
+        state.erases = erases;
+        self.write_entry(block);
+    }
+    /// Notes that upper pages are left out if `page` isn't the next one.
+    fn skip_pages(&mut self, block: BlockAddr, page: PageInBlock) {
+        let state = &mut self.blocks[block.index()];
+        if page.0 != state.next && !state.flags.has(Flags::LSB_ONLY) {
+            state.flags.set(Flags::LSB_ONLY);
+            // This must be written before the page's record, since that record lies behind a gap.
+            self.write_entry(block);
+        }
     }
 
     /// Whether a page is the one to program next. That is the page after the last one or, if upper pages
