@@ -13,11 +13,11 @@ use aster_units::{BlockAddr, Duration, Lpn, LunIndex};
 use core::cell::Cell;
 
 /// The drive is steady when the copies per unit written differ by at most this part from those of the round
-/// before. A round overwrites as much as the drive holds.
-const STEADY_WITHIN: f64 = 0.01;
+/// before. A round overwrites half of what the drive holds.
+const STEADY_WITHIN: f64 = 0.005;
 /// The fewest and the most rounds.
-const ROUNDS_MIN: u32 = 3;
-const ROUNDS_MAX: u32 = 12;
+const ROUNDS_MIN: u32 = 4;
+const ROUNDS_MAX: u32 = 24;
 /// Words of pages that wait until their LUNs' turn: LUNs are worked through one after the other, so that what
 /// is known of one fits a cache.
 const WAITING_WORDS: usize = 1 << 22;
@@ -124,7 +124,8 @@ pub(super) async fn live_through(
                 .fold((0, 0), |(host, copied), pool| (host + pool.host_units, copied + pool.copied_units))
         };
         let (host_before, copied_before) = counted(pools);
-        let mut left = u64::from(written.units);
+        let of_round = u64::from(written.units.div_ceil(2));
+        let mut left = of_round;
         while left > 0 {
             let (at, bytes) = history.next_write();
             let units = units_of(written, at, bytes);
@@ -132,7 +133,7 @@ pub(super) async fn live_through(
             write(written, units, &mut buffer, &mut evicted, &mut pending);
             if pending.words >= WAITING_WORDS {
                 pending.program(per_page, pools, choose)?;
-                let in_round = 1.0 - left as f64 / f64::from(written.units);
+                let in_round = 1.0 - left as f64 / of_round as f64;
                 let rounds = (f64::from(round - 1) + in_round) / f64::from(ROUNDS_MIN);
                 slices.done(SHARE_OF_FILL + (SHARE_OF_ROUNDS - SHARE_OF_FILL) * rounds.min(1.0)).await;
             }

@@ -67,6 +67,8 @@ pub(super) struct Slot {
 /// A LUN's blocks for data. Blocks have their addresses in the LUN; those that hold no data are never free.
 pub(super) struct Pool {
     shape: PoolShape,
+    // Log2 of a block's units, if they are a power of two.
+    block_shift: Option<u32>,
     // Per block: valid units if it is closed, otherwise `NOT_OFFERED`; valid units; when it was closed; P/E
     // cycles.
     offered: Vec<u32>,
@@ -91,9 +93,11 @@ pub(super) struct Pool {
 impl Pool {
     /// A LUN of `blocks` blocks of which those in `free` are for data. It has `units` mapping units.
     pub(super) fn new(shape: PoolShape, blocks: u32, free: VecDeque<u32>, units: u32) -> Self {
-        let slots = blocks as usize * (shape.pages_per_block * shape.units_per_page) as usize;
+        let units_per_block = shape.pages_per_block * shape.units_per_page;
+        let slots = blocks as usize * units_per_block as usize;
         Pool {
             shape,
+            block_shift: units_per_block.is_power_of_two().then(|| units_per_block.trailing_zeros()),
             offered: vec![ClosedBlocks::NOT_OFFERED; blocks as usize],
             valid: vec![0; blocks as usize],
             closed_at: vec![0; blocks as usize],
@@ -131,15 +135,22 @@ impl Pool {
             }
             self.open_block(Filler::Host)?;
         }
-        let first = self.take_page(Filler::Host);
+        let block = self.open[Filler::Host as usize].map_or(0, |open| open.block);
+        let (first, mut gained) = (self.take_page(Filler::Host), 0);
         for (slot, &unit) in (first..).zip(page) {
             if unit == NONE {
                 self.units[slot as usize] = NONE;
             } else {
                 self.host_units += 1;
+                let before = self.places[unit as usize];
+                if before != NONE {
+                    self.lose(before);
+                }
                 self.put(slot, Moved { unit, written, copies: 0 });
+                gained += 1;
             }
         }
+        self.valid[block as usize] += gained;
         self.close_if_full(Filler::Host);
         Ok(())
     }
@@ -203,21 +214,23 @@ impl Pool {
         self.units[first..first + self.shape.units_per_page as usize].fill(NONE);
         self.close_if_full(filler);
     }
+    /// Puts a unit into a slot. What its block gains, and what the block before loses, is counted elsewhere.
     #[inline]
     fn put(&mut self, slot: u32, moved: Moved) {
-        let before = core::mem::replace(&mut self.places[moved.unit as usize], slot);
-        if before != NONE {
-            self.lose(before);
+        self.places[moved.unit as usize] = slot;
+        let at = slot as usize;
+        (self.units[at], self.written[at], self.copies[at]) = (moved.unit, moved.written, moved.copies);
+    }
+    #[inline]
+    fn block_of(&self, slot: u32) -> u32 {
+        match self.block_shift {
+            Some(shift) => slot >> shift,
+            None => slot / self.units_per_block(),
         }
-        self.units[slot as usize] = moved.unit;
-        self.written[slot as usize] = moved.written;
-        self.copies[slot as usize] = moved.copies;
-        let block = slot / self.units_per_block();
-        self.valid[block as usize] += 1;
     }
     #[inline]
     fn lose(&mut self, slot: u32) {
-        let block = (slot / self.units_per_block()) as usize;
+        let block = self.block_of(slot) as usize;
         self.valid[block] -= 1;
         if self.offered[block] != ClosedBlocks::NOT_OFFERED {
             self.offered[block] -= 1;
@@ -251,10 +264,11 @@ impl Pool {
             if slots.clone().all(|slot| self.is_current(slot)) {
                 let to = self.page_for_copies()?;
                 for (to, from) in (to..).zip(slots) {
-                    let moved = self.moved(from);
-                    self.copy(to, moved);
+                    self.put(to, self.moved(from));
                 }
-                self.close_if_full(Filler::Gc);
+                self.copied_units += u64::from(per_page);
+                self.valid[victim as usize] -= per_page;
+                self.gained_by_copies(per_page);
                 continue;
             }
             for slot in slots {
@@ -279,9 +293,11 @@ impl Pool {
         let at = slot as usize;
         Moved { unit: self.units[at], written: self.written[at], copies: self.copies[at].wrapping_add(1) }
     }
+    /// Copies a unit, which may lie in the block in work or in another.
     #[inline]
     fn copy(&mut self, to: u32, moved: Moved) {
         self.copied_units += 1;
+        self.lose(self.places[moved.unit as usize]);
         self.put(to, moved);
     }
     #[inline]
@@ -290,6 +306,13 @@ impl Pool {
             self.open_block(Filler::Gc)?;
         }
         Ok(self.take_page(Filler::Gc))
+    }
+    /// The open block of garbage collection has got a page with so many units.
+    #[inline]
+    fn gained_by_copies(&mut self, units: u32) {
+        let block = self.open[Filler::Gc as usize].map_or(0, |open| open.block);
+        self.valid[block as usize] += units;
+        self.close_if_full(Filler::Gc);
     }
     /// Puts a unit with others into a page, which is programmed when it is full.
     fn pack(&mut self, slot: u32) -> Result<(), NoRoom> {
@@ -303,6 +326,7 @@ impl Pool {
     fn program_packed(&mut self) -> Result<(), NoRoom> {
         let to = self.page_for_copies()?;
         let packed = core::mem::take(&mut self.packing);
+        let count = packed.len() as u32;
         for (at, slot) in (to..to + self.shape.units_per_page).enumerate() {
             match packed.get(at) {
                 Some(&moved) => self.copy(slot, moved),
@@ -311,7 +335,7 @@ impl Pool {
         }
         self.packing = packed;
         self.packing.clear();
-        self.close_if_full(Filler::Gc);
+        self.gained_by_copies(count);
         Ok(())
     }
     /// Fills what is left of a page, and of the pages that are programmed together with it, with units of the
