@@ -50,8 +50,8 @@ pub(crate) struct RunArgs {
     /// Fill the drive first, then overwrite this percentage of it at random; or begin in steady state
     ///
     /// A percentage is written, which takes its time. With "steady" the drive is made at once as if random
-    /// writes of 16 KiB had gone on for ever, evenly spread, or as fio's random_distribution says:
-    /// steady:zipf:1.1.
+    /// writes of a mapping unit each, of 4 KiB at least, had gone on for ever: evenly spread, or as fio's
+    /// random_distribution says, as in steady:zipf:1.1.
     #[arg(long, value_name = "PERCENT|steady[:DISTRIBUTION]")]
     pub(crate) precondition: Option<Preconditioning>,
     /// Begin the work this many hours after the flash was made: what is programmed by then has lost charge
