@@ -1,14 +1,13 @@
 //! `aster run --again REPORT`: repeats a report's run, from the report alone.
 
 use crate::args::{Cli, Command, HardwareArg, RunArgs};
-use aster_device::profile::read;
 use aster_lab::asked::failure::Failure;
 use aster_lab::asked::files::read_text;
 use aster_lab::own::{OwnWork, Setup, record_of, setup_of};
 use aster_lab::provenance::{Build, Provenance, WorkRecord};
 use aster_lab::warning::Warning;
 use clap::{Parser, ValueEnum};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::error::Category;
 use std::collections::BTreeSet;
@@ -30,12 +29,6 @@ pub(crate) fn build() -> Build {
     Build { version: env!("CARGO_PKG_VERSION").to_owned(), commit }
 }
 
-/// The part of a report that is read.
-#[derive(Deserialize)]
-struct Told {
-    provenance: Provenance,
-}
-
 /// A report whose run is to be repeated.
 pub(crate) struct Again {
     path: PathBuf,
@@ -51,12 +44,7 @@ impl Again {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let report = of_text(&read_text(path, REPORT_MAX, "a report of `aster run --json`")?)
             .map_err(|problem| Failure::file(path, problem))?;
-        if report.get("provenance").is_none() {
-            let problem = "doesn't say where its figures come from: reports of `aster run --json` do, from \
-                           version 0.1 on";
-            return Err(Failure::file(path, problem));
-        }
-        let Told { provenance } = read(&report).map_err(|problem| Failure::file(path, problem))?;
+        let provenance = Provenance::of_report(&report).map_err(|problem| Failure::file(path, problem))?;
         let refuse = |problem: String| Err(Failure::file(path, problem));
         if !provenance.own_pieces.is_empty() {
             return refuse(format!(

@@ -6,15 +6,18 @@ mod host;
 pub use host::HostFacts;
 
 use crate::preconditioning::Preconditioning;
-use aster_device::profile::{ContentKind, Profile};
+use aster_device::profile::{ContentKind, Profile, read};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Everything that determines the figures of a run. Two runs with the same provenance have the same figures
-/// on any machine.
+/// on any machine. Each key must be there, even one that may be `null`, and no other: what a run was made by
+/// isn't guessed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Provenance {
     /// The Aster that ran it.
     pub aster: Build,
@@ -30,19 +33,55 @@ pub struct Provenance {
     pub seed: u64,
     /// What was written before the work: `{"overwritten": PERCENT}` of the drive at random after a fill, or
     /// `{"steady": {"distribution": …}}`; `null` without preconditioning.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub precondition: Option<Preconditioning>,
     /// The age of the array in hours when the work began; `null` when it wasn't set.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub age_hours: Option<u32>,
     /// Failed requests were counted and did not end their task.
     pub keep_going: bool,
     /// What was run.
     pub work: WorkRecord,
     /// The file that the drive is kept in; `null` in memory.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub image: Option<ImageRecord>,
     /// The command line after the program's name; empty when a program ran it.
     pub arguments: Vec<String>,
     /// The machine that it ran on, which its simulated figures don't depend on.
     pub host: HostFacts,
+}
+
+/// The part of a report that has it.
+#[derive(Deserialize)]
+struct Told {
+    provenance: Provenance,
+}
+
+impl Provenance {
+    /// That of a report of `aster run --json`.
+    ///
+    /// # Errors
+    /// When the report doesn't say how its run is repeated; a message for the user.
+    pub fn of_report(report: &Value) -> Result<Self, String> {
+        const OLD: &str = "precondition_percent";
+        let Some(told) = report.get("provenance") else {
+            return Err("doesn't say where its figures come from: reports of `aster run --json` do, from \
+                        version 0.1 on"
+                .to_owned());
+        };
+        if let Some(percent) = told.get(OLD) {
+            let now = match percent {
+                Value::Null => "null".to_owned(),
+                percent => format!("{{\"overwritten\": {percent}}}"),
+            };
+            return Err(format!(
+                "provenance.{OLD}: an older aster said by this key what was written before the work, and no \
+                 run is repeated without that: if the report is whole, put \"precondition\": {now} in its \
+                 place, or make it anew with `aster run … --json`"
+            ));
+        }
+        read(report).map(|Told { provenance }| provenance)
+    }
 }
 
 /// A version of Aster.

@@ -149,6 +149,19 @@ fn what_cannot_be_repeated_is_refused_by_what_has_changed() {
         let error = again(2, &[]);
         assert!(error.contains(&format!("r.json: provenance.{what}")), "{error}");
     }
+    // What was written before the work is never left out: not by an older version's key, not by none.
+    for (old, named) in [(Value::Null, "null"), (75.into(), "{\"overwritten\": 75}")] {
+        other = first.clone();
+        other["provenance"].as_object_mut().unwrap().remove("precondition");
+        place.write("r.json", other.to_string());
+        let error = again(2, &[]);
+        assert!(error.contains("r.json: provenance: lacks the key 'precondition'"), "{error}");
+        other["provenance"]["precondition_percent"] = old;
+        place.write("r.json", other.to_string());
+        let error = again(2, &[]);
+        let advice = format!("put \"precondition\": {named} in its place");
+        assert!(error.contains("provenance.precondition_percent: ") && error.contains(&advice), "{error}");
+    }
     other = first.clone();
     other["provenance"] = Value::Array(Vec::new());
     place.write("r.json", other.to_string());
