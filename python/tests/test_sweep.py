@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import aster
 import matplotlib
+import psutil
 import pyarrow.parquet
 import pytest
 from aster._points import flat, with_option
@@ -74,6 +75,18 @@ def test_any_number_of_cores_gives_the_same_bytes(one_core: aster.Sweep, tmp_pat
     )
     assert bytes_of(two) == bytes_of(one_core)
     assert told[-1] == (8, 8)
+
+
+def test_a_sweep_on_this_machine_listens_for_no_other(tmp_path: Path) -> None:
+    def listening() -> set[str]:
+        connections = psutil.Process().net_connections("inet")
+        return {each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN}
+
+    before = listening()
+    told: list[set[str]] = []
+    asked: dict[str, Any] = {"job": JOB, "out": tmp_path, "workers": 2, "content": "fingerprint"}
+    aster.sweep("tiny", SPACE, progress=lambda *_: told.append(listening() - before), **asked)
+    assert told[-1] <= {"127.0.0.1"}, told
 
 
 def test_an_interrupted_sweep_goes_on_and_runs_each_point_once(one_core: aster.Sweep, tmp_path: Path) -> None:

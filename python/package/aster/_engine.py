@@ -47,6 +47,10 @@ QUIET = {
 """Dask's settings for a cluster of one's own: nobody looks at its dashboard, for which it samples stacks and
 counts its loop's ticks all the time."""
 
+LOOPBACK = "127.0.0.1:0"
+"""Where scheduler and worker of such a cluster serve HTTP, which Dask has no way to leave out: for no other
+machine, and at a port that is free."""
+
 
 class OnDask:
     """On the workers of a Dask cluster, whose scheduler is at ``address``."""
@@ -132,6 +136,8 @@ def engine(scheduler: str | None, workers: int | None) -> Iterator[Engine]:
             threads_per_worker=cores,
             processes=False,
             dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": LOOPBACK},
+            worker_dashboard_address=LOOPBACK,
             silence_logs=logging.CRITICAL,
         )
     with cluster, distributed.Client(cluster, set_as_default=False) as client:
