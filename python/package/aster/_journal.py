@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -39,7 +40,7 @@ class Journal:
                 # A sweep ended while it wrote this line.
                 self._file.truncate(end)
                 break
-            self.done[entry["point"]] = entry
+            self._keep(entry)
             end = self._file.tell()
 
     def add(self, identity: str, outcome: dict[str, Any]) -> None:
@@ -47,7 +48,13 @@ class Journal:
         entry = {"point": identity} | outcome
         self._file.write(json.dumps(entry, ensure_ascii=False) + "\n")
         self._file.flush()
-        self.done[identity] = entry
+        self._keep(entry)
+
+    def _keep(self, entry: dict[str, Any]) -> None:
+        """Keeps a point's outcome. All points have the same names of figures, which take more memory than
+        the figures, unless they are the same strings as well."""
+        figures = {sys.intern(name): value for name, value in entry["figures"].items()}
+        self.done[entry["point"]] = entry | {"figures": figures}
 
     def __enter__(self) -> Journal:
         return self
