@@ -18,6 +18,9 @@ BYTES_OF_JOB = 64 << 20
 REQUESTS_MIN = 300
 """That a job makes, however large they are."""
 
+SEED = 1000
+"""Of the first job, unless fio was told another one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -78,10 +81,12 @@ def job_file(stages: Sequence[Stage], asked: Asked) -> str:
         writers = [job for job in stage.jobs if _writes(job)]
         for at, job in enumerate(writers):
             count = _unseen(job, asked)
-            text += _section(f"before{number}job{at}", job, at, count, len(writers) > 1, asked)
+            text += _section(f"before{number}job{at}", job, at, count, len(writers) > 1, 2 * number, asked)
         for at, job in enumerate(stage.jobs):
             count = _requests(stage, job, asked)
-            text += _section(f"stage{number}job{at}", job, at, count, len(stage.jobs) > 1, asked)
+            text += _section(
+                f"stage{number}job{at}", job, at, count, len(stage.jobs) > 1, 2 * number + 1, asked
+            )
     return "\n".join(text) + "\n"
 
 
@@ -113,8 +118,14 @@ def written_bytes(stages: Sequence[Stage], asked: Asked, page_bytes: int) -> int
     return written
 
 
-def _section(name: str, job: FioJob, at: int, requests: int, beside: bool, asked: Asked) -> list[str]:
-    """A section of the job file; with others ``beside`` it, it ends when the first of them does."""
+def _section(
+    name: str, job: FioJob, at: int, requests: int, beside: bool, place: int, asked: Asked
+) -> list[str]:
+    """A section of the job file; with others ``beside`` it, it ends when the first of them does.
+
+    Each ``place`` in the file has a seed of its own. With fio's default of one for all, a job reads at random
+    what the one before it has read: of so few requests, much would still be in the drive's buffer.
+    """
     return [
         f"[{name}]",
         "new_group" if at else "stonewall",
@@ -123,5 +134,6 @@ def _section(name: str, job: FioJob, at: int, requests: int, beside: bool, asked
         f"numjobs={job.copies}",
         f"number_ios={requests}",
         "io_size=1p",
+        f"randseed={SEED + place}",
         *lines_of(job, asked),
     ]
