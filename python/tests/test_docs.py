@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -65,13 +66,16 @@ def test_the_way_by_a_scheduler_runs(tmp_path: Path) -> None:
 
 
 def test_the_sweep_file_is_the_sweep(tmp_path: Path) -> None:
-    (text,) = blocks("toml")
+    text, ten_thousand = blocks("toml")
     tomllib.loads(text)
     file = tmp_path / "over-provisioning.toml"
     file.write_text(text)
     asked = read(file)
     assert asked["space"]["ftl.over_provisioning_percent"] == aster.Range(7, 40)
     assert asked["out"] == tmp_path / "over-provisioning"
+    file.write_text(ten_thousand)
+    asked = read(file)
+    assert asked["seeds"] * math.prod(len(values) for values in asked["space"].values()) == 10_000
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`(?:aster|run|profile)\.([a-z_]+)\(", TEXT))))
