@@ -70,7 +70,7 @@ pub use terms::areas::Areas;
 pub use terms::buffers::BufferLayout;
 pub use terms::config::{
     Capacity, CareConfig, Collection, FirstAccess, FtlConfig, FtlCosts, GC_DEPTH_MAX, GcConfig, HostConfig,
-    LineConfig, NVRAM_BYTES, STREAMS_MAX, WearLevelling, oob_bytes,
+    LineConfig, NVRAM_BYTES, Pools, STREAMS_MAX, WearLevelling, oob_bytes,
 };
 pub use terms::config_error::ConfigError;
 pub use terms::map_cache::{MapCache, MapKind};

@@ -3,7 +3,7 @@
 use crate::blocks::assigner::Assigner;
 use crate::blocks::streams::OneStream;
 use crate::blocks::victims::Greedy;
-use crate::terms::config::FtlConfig;
+use crate::terms::config::{FtlConfig, Pools};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
@@ -63,9 +63,12 @@ impl Setup {
 }
 
 impl From<FtlConfig> for Setup {
-    /// Collects greedily, and places channel first.
+    /// Collects greedily, and places channel first or, if all LUNs are one pool, on the next that has room.
     fn from(config: FtlConfig) -> Self {
-        let placement = Assigner::ChannelFirst;
+        let placement = match config.pools {
+            Pools::PerLun => Assigner::ChannelFirst,
+            Pools::One => Assigner::Striped,
+        };
         let lun_order = placement.order(&config.geometry).into_boxed_slice();
         let placed = placement.mark(&lun_order);
         Setup {

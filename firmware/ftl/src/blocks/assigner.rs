@@ -13,6 +13,8 @@ pub enum Assigner {
     ChannelFirst,
     /// Consecutive pages go to consecutive ways of one channel, then to the next channel.
     WayFirst,
+    /// All LUNs are one pool: a page goes to the next one that has room when it is programmed, channel first.
+    Striped,
     /// Pages go to LUNs in a random order, in which each LUN occurs [`RANDOM_ROUNDS`] times.
     Random {
         /// Decides the order.
@@ -37,7 +39,7 @@ impl Placement for Assigner {
         let (channels, per_channel) = (u32::from(geometry.channels), geometry.luns_per_channel());
         let luns = geometry.total_luns();
         match *self {
-            Assigner::ChannelFirst => (0..luns).map(LunIndex).collect(),
+            Assigner::ChannelFirst | Assigner::Striped => (0..luns).map(LunIndex).collect(),
             Assigner::WayFirst => {
                 (0..luns).map(|n| LunIndex(n % per_channel * channels + n / per_channel)).collect()
             }
@@ -57,6 +59,7 @@ impl Placement for Assigner {
         match *self {
             Assigner::ChannelFirst => 0,
             Assigner::WayFirst => 1,
+            Assigner::Striped => mix64(5),
             Assigner::Random { seed } => mix64(seed) | 2,
             Assigner::Planes { order, .. } => {
                 order.name().bytes().fold(3, |all, letter| mix64(all ^ u64::from(letter)))

@@ -12,6 +12,7 @@ pub(crate) mod programmed;
 pub(crate) mod room_queues;
 pub(crate) mod sequence;
 pub(crate) mod streams;
+mod striping;
 pub(crate) mod table;
 pub(crate) mod turns;
 pub(crate) mod victims;

@@ -3,28 +3,44 @@
 //! Collecting a victim with v valid and s stale pages frees s pages at the cost of v copies. The base price
 //! of a page that the host programs is therefore v/s copies. What the host is charged depends on the room
 //! that it has left: nothing when collection begins, twice the base price when the room runs out. Collection
-//! settles in between.
+//! settles in between. Where several victims of a pool are in work, they have one price and are paid
+//! together.
 
 use core::cell::Cell;
 
 /// Payments are counted in fractions of a copy; this many make up one.
 const SHARES: u64 = 1024;
 
-/// The payments for the copies of one LUN.
+/// The payments for the copies of one pool.
 #[derive(Default)]
 pub(crate) struct Pace {
     // The base price of a page that the host programs.
     price: Cell<u64>,
     paid: Cell<u64>,
+    // The victims in work, and the valid and stale units with which they were begun.
+    victims: Cell<u32>,
     valid: Cell<u64>,
+    stale: Cell<u64>,
 }
 
 impl Pace {
-    /// Begins a victim with this many valid and stale pages. Nothing has been paid for it yet.
+    /// Begins a victim with this many valid and stale pages. If it is the only one, nothing has been paid
+    /// yet.
     pub(crate) fn begin(&self, valid: u64, stale: u64) {
-        self.valid.set(valid);
-        self.price.set(valid * SHARES / stale.max(1));
-        self.paid.set(0);
+        if self.victims.get() == 0 {
+            self.paid.set(0);
+        }
+        self.victims.set(self.victims.get() + 1);
+        self.valid.set(self.valid.get() + valid);
+        self.stale.set(self.stale.get() + stale);
+        self.price.set(self.valid.get() * SHARES / self.stale.get().max(1));
+    }
+    /// A victim that was begun with these numbers is no longer in work.
+    pub(crate) fn end(&self, valid: u64, stale: u64) {
+        assert!(self.victims.get() > 0, "a victim ends that has not begun");
+        self.victims.set(self.victims.get() - 1);
+        self.valid.set(self.valid.get() - valid);
+        self.stale.set(self.stale.get() - stale);
     }
     /// The host programs `pages` pages and has room for `left` more. Collection begins when `band` are left.
     pub(crate) fn pay(&self, pages: u64, left: u64, band: u64) {
@@ -50,6 +66,7 @@ mod tests {
             pace.begin(300, 100);
             pace.pay(10, left, 100);
             assert!(pace.spend(copies) && !pace.spend(1), "{left} left");
+            pace.end(300, 100);
         }
     }
 
@@ -59,5 +76,18 @@ mod tests {
         pace.begin(3, 1);
         pace.pay(100, 0, 4);
         assert!(pace.spend(2) && pace.spend(1) && !pace.spend(1));
+    }
+
+    #[test]
+    fn victims_in_work_side_by_side_have_one_price() {
+        let pace = Pace::default();
+        pace.begin(300, 100);
+        pace.begin(100, 100);
+        pace.pay(10, 0, 100);
+        assert!(pace.spend(40) && !pace.spend(1), "twice 400/200 a page");
+        pace.end(300, 100);
+        pace.pay(1000, 0, 100);
+        assert!(pace.spend(100) && !pace.spend(1), "what the other one may still cost");
+        pace.end(100, 100);
     }
 }

@@ -11,14 +11,14 @@ use crate::blocks::room_queues::RoomQueues;
 use crate::blocks::sequence::Sequence;
 use crate::blocks::table::Blocks;
 use crate::media::requests::Media;
-use crate::terms::block::BlockIndex;
+use crate::terms::block::{BlockIndex, PoolIndex};
 use crate::terms::cause::Cause;
 use crate::terms::runtime::Runtime;
 use crate::terms::units::Frame;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_events::Wait;
-use aster_exec::{WaitCell, WaitQueue};
+use aster_exec::WaitQueue;
 use aster_parties::{DriveState, StreamPolicy, VictimPolicy};
 use aster_ports::flash::{FlashStatus, Outcome, Tag};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, SectorRange, Upa};
@@ -30,10 +30,10 @@ pub(crate) struct BlockPool {
     table: Rc<Blocks>,
     // Which LUN a page belongs to: page n to entry n modulo the length.
     lun_order: Box<[LunIndex]>,
-    // Per LUN: tasks that wait for programs to be safe from a loss of power.
+    // Per pool: tasks that wait for programs to be safe from a loss of power.
     durable_waiters: Box<[WaitQueue]>,
-    // Per LUN: garbage collection that waits for the last read of the block it has emptied.
-    read_waiters: Box<[WaitCell]>,
+    // Per pool: collectors that wait for the last read of the block that they have emptied.
+    read_waiters: Box<[WaitQueue]>,
     /// Sequence numbers of writes.
     pub(crate) sequence: Sequence,
     /// What writers and garbage collection wait for when collection is paced.
@@ -55,21 +55,21 @@ impl BlockPool {
         streams: Box<dyn StreamPolicy>,
         lun_order: Box<[LunIndex]>,
     ) -> Self {
-        let (config, geometry) = (&runtime.config, &runtime.geometry);
-        let luns = geometry.total_luns();
+        let config = &runtime.config;
         let depth = usize::from(config.host.slice_workers).min(64);
-        let table = Rc::new(Blocks::of(config, victims, streams));
-        let pacing = Rc::new(Pacing::new(runtime, depth));
+        let table = Rc::new(Blocks::of(config, victims, streams, lun_order.clone()));
+        let (pools, collectors) = (table.layout.total_pools(), config.luns_per_pool() as usize);
+        let pacing = Rc::new(Pacing::new(runtime, pools, collectors, depth));
         BlockPool {
             runtime: Rc::clone(runtime),
             media: Rc::clone(media),
             lun_order,
-            durable_waiters: (0..luns).map(|_| WaitQueue::with_capacity(depth)).collect(),
-            read_waiters: (0..luns).map(|_| WaitCell::default()).collect(),
+            durable_waiters: (0..pools).map(|_| WaitQueue::with_capacity(depth)).collect(),
+            read_waiters: (0..pools).map(|_| WaitQueue::with_capacity(collectors)).collect(),
             sequence: Sequence::default(),
-            queues: RoomQueues::new(runtime, &pacing, depth),
+            queues: RoomQueues::new(runtime, &pacing, pools, depth),
             pacing,
-            collection: Collection::new(runtime),
+            collection: Collection::new(runtime, pools, collectors),
             table,
         }
     }
@@ -86,41 +86,41 @@ impl BlockPool {
     pub(crate) fn lun_order(&self) -> &[LunIndex] {
         &self.lun_order
     }
-    /// The LUN that a frame's units belong to.
+    /// The pool that a frame's units belong to.
     #[inline]
-    pub(crate) fn lun_of(&self, frame: Frame) -> LunIndex {
-        self.lun_order[frame.0 as usize % self.lun_order.len()]
+    pub(crate) fn pool_of(&self, frame: Frame) -> PoolIndex {
+        self.table.layout.pool_of(self.lun_order[frame.0 as usize % self.lun_order.len()])
     }
 
     // ---- programs that a loss of power could undo ----
 
-    /// Waits until other programs of the LUN may be safe; the caller looks again.
-    pub(crate) async fn wait_durable(&self, lun: LunIndex) {
-        self.runtime.wait_once(&self.durable_waiters[lun.index()], Wait::WordLine).await;
+    /// Waits until other programs of the pool may be safe; the caller looks again.
+    pub(crate) async fn wait_durable(&self, pool: PoolIndex) {
+        self.runtime.wait_once(&self.durable_waiters[pool.at()], Wait::WordLine).await;
     }
-    /// Wakes the tasks that wait for programs of the LUN to be safe.
-    pub(crate) fn durable_changed(&self, lun: LunIndex) {
-        self.durable_waiters[lun.index()].wake_all(self.runtime.exec());
+    /// Wakes the tasks that wait for programs of the pool to be safe.
+    pub(crate) fn durable_changed(&self, pool: PoolIndex) {
+        self.durable_waiters[pool.at()].wake_all(self.runtime.exec());
     }
     /// Whether someone waits in [`BlockPool::wait_durable`].
     #[cfg(test)]
-    pub(crate) fn is_durable_wanted(&self, lun: LunIndex) -> bool {
-        !self.durable_waiters[lun.index()].is_empty()
+    pub(crate) fn is_durable_wanted(&self, pool: PoolIndex) -> bool {
+        !self.durable_waiters[pool.at()].is_empty()
     }
     /// All changes that a program makes have been recorded. Wakes the tasks that wait for its word line, even
     /// if the line isn't complete: one of them may have to complete it now.
     pub(crate) fn line_durable(&self, programmed: Programmed) {
         let page = programmed.spend();
         self.table.durability.line_durable(page);
-        self.durable_changed(self.table.layout.lun_of_page(page));
+        self.durable_changed(self.table.layout.pool_of(self.table.layout.lun_of_page(page)));
     }
-    /// A program goes to `ppa`, the next page of an open block of the LUN. For each slot `copies` has the
+    /// A program goes to `ppa`, the next page of an open block. For each slot `copies` has the
     /// logical page that it copies and the place that it comes from. Wakes garbage collection if this closes
     /// the block.
-    pub(crate) fn take_page(&self, lun: LunIndex, ppa: Ppa, copies: &[(Lpn, Upa)]) {
+    pub(crate) fn take_page(&self, ppa: Ppa, copies: &[(Lpn, Upa)]) {
         let closed = self.table.take_page(ppa, copies);
         if closed {
-            self.collection.ask(lun);
+            self.collection.ask(self.table.layout.pool_of(self.table.layout.lun_of_page(ppa)));
         }
     }
 
@@ -155,15 +155,17 @@ impl BlockPool {
         self.media.done(tag).await
     }
     /// Waits until no read keeps a block from being erased.
-    pub(crate) async fn wait_unread(&self, lun: LunIndex, block: BlockIndex) {
+    pub(crate) async fn wait_unread(&self, block: BlockIndex) {
         let unread = || (!self.table.in_flight.is_read(block)).then_some(());
-        self.read_waiters[lun.index()].wait(self.runtime.exec(), unread).await;
+        self.read_waiters[self.table.layout.pool_of_block(block).at()]
+            .wait(self.runtime.exec(), unread)
+            .await;
     }
     /// A read that kept its block from being erased has ended.
     pub(crate) fn read_over(&self, ppa: Ppa) {
         if self.table.in_flight.read_ends(ppa) {
-            let lun = self.table.layout.lun_of_page(ppa);
-            self.read_waiters[lun.index()].wake(self.runtime.exec());
+            let pool = self.table.layout.pool_of(self.table.layout.lun_of_page(ppa));
+            self.read_waiters[pool.at()].wake_all(self.runtime.exec());
         }
     }
 
@@ -198,8 +200,7 @@ impl BlockPool {
         if self.collection.rests_since_boot() {
             self.collection.resume();
         }
-        let (lun, ..) = self.runtime.geometry.split_ppa(ppa);
-        self.collection.ask(lun);
+        self.collection.ask(self.table.layout.pool_of(self.table.layout.lun_of_page(ppa)));
     }
 }
 
@@ -215,6 +216,7 @@ mod tests {
     use core::cell::Cell;
 
     const LUN: LunIndex = LunIndex(1);
+    const POOL: PoolIndex = PoolIndex(1);
 
     fn pool(config: FtlConfig) -> (LowerParts, Rc<BlockPool>) {
         let parts = LowerParts::new(config, 8);
@@ -252,10 +254,10 @@ mod tests {
                 if collecting.collection.is_paused() {
                     None
                 } else {
-                    collecting.table().take_for_refresh(LUN, false)
+                    collecting.table().take_for_refresh(POOL, false)
                 }
             };
-            found.set(Some(collecting.collection.wait(LUN, take).await));
+            found.set(Some(collecting.collection.wait(POOL, take).await));
         });
         // Without free blocks garbage collection works ahead for nobody.
         for free in 1..config.geometry.blocks_per_lun {
@@ -291,7 +293,7 @@ mod tests {
         let unread: Rc<Cell<bool>> = Rc::default();
         let (waiting, done) = (Rc::clone(&pool), Rc::clone(&unread));
         parts.exec.spawn(async move {
-            waiting.wait_unread(LUN, block).await;
+            waiting.wait_unread(block).await;
             done.set(true);
         });
         parts.run();

@@ -1,11 +1,13 @@
 //! The block table: passes on what happens to a block to each part that must know.
 
+use crate::blocks::striping::{Offer, Placed, Striping};
 use crate::durability::lines::{self, Durability};
 use crate::durability::outbox::{LogEntry, Outbox};
 use crate::space::candidates::Candidates;
 use crate::space::evacuation::Evacuation;
 use crate::space::free::FreeLists;
 use crate::space::in_flight::InFlight;
+use crate::space::in_work::VictimsInWork;
 use crate::space::layout::BlockLayout;
 use crate::space::map_blocks::MapBlocks;
 use crate::space::open::{Open, OpenBlocks};
@@ -15,12 +17,21 @@ use crate::space::states::States;
 use crate::space::streams::HostStreams;
 use crate::space::valid::ValidUnits;
 use crate::space::wear::{ERASES_MAX, Wear};
-use crate::terms::block::{BlockEntry, BlockIndex, BlockState, Stream};
+use crate::terms::block::{BlockEntry, BlockIndex, BlockState, PoolIndex, Stream};
 use crate::terms::config::{FtlConfig, WearLevelling};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_parties::{StreamPolicy, VictimPolicy};
 use aster_units::{Lpn, LunIndex, Ppa, Upa};
+
+/// Where a program is to go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Destination {
+    /// Anywhere in this pool.
+    Pool(PoolIndex),
+    /// To this LUN, for instance since a word line has been begun there.
+    Lun(LunIndex),
+}
 
 /// Where a stream's next program goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +54,7 @@ pub(crate) struct Blocks {
     pub(crate) room: Room,
     pub(crate) map: MapBlocks,
     pub(crate) in_flight: Rc<InFlight>,
+    pub(crate) in_work: Rc<VictimsInWork>,
     pub(crate) evacuation: Rc<Evacuation>,
     pub(crate) candidates: Rc<Candidates>,
     pub(crate) valid: Rc<ValidUnits>,
@@ -50,15 +62,19 @@ pub(crate) struct Blocks {
     pub(crate) durability: Durability,
     pub(crate) outbox: Rc<Outbox>,
     pub(crate) streams: HostStreams,
+    // In a pool of several LUNs: which of them a page goes to.
+    striping: Striping,
 }
 
 impl Blocks {
     /// A table in which all blocks are unused and in no list; [`Blocks::adopt`] puts each where it belongs.
-    /// `policy` chooses victims, and `streams` the streams of what the host writes.
+    /// `policy` chooses victims, and `streams` the streams of what the host writes. Pages of a pool go to its
+    /// LUNs in this `order`.
     pub(crate) fn of(
         config: &FtlConfig,
         policy: Box<dyn VictimPolicy>,
         streams: Box<dyn StreamPolicy>,
+        order: Box<[LunIndex]>,
     ) -> Self {
         let layout = BlockLayout::of(config);
         let reserve = config.gc.reserve_blocks as usize;
@@ -67,6 +83,7 @@ impl Blocks {
         let free = Rc::new(FreeLists::new(layout, &wear));
         let open = Rc::new(OpenBlocks::new(layout, config.streams));
         let in_flight = Rc::new(InFlight::new(layout));
+        let in_work = Rc::new(VictimsInWork::new(layout));
         let evacuation = Rc::new(Evacuation::new(layout, &states));
         let candidates = Rc::new(Candidates::new(layout, &wear, policy));
         let valid = Rc::new(ValidUnits::new(layout, &candidates));
@@ -76,11 +93,14 @@ impl Blocks {
             free: &free,
             open: &open,
             in_flight: &in_flight,
+            in_work: &in_work,
             evacuation: &evacuation,
+            valid: &valid,
             wear: &wear,
         };
         let retires = config.care.retire_uncorrectable;
-        let changed = lines::Parts { states: &states, open: &open, valid: &valid, outbox: &outbox };
+        let changed =
+            lines::Parts { states: &states, free: &free, open: &open, valid: &valid, outbox: &outbox };
         Blocks {
             layout,
             room: Room::new(layout, reserve, for_mapping, of),
@@ -103,10 +123,12 @@ impl Blocks {
             free,
             open,
             in_flight,
+            in_work,
             evacuation,
             candidates,
             valid,
             outbox,
+            striping: Striping::new(order),
         }
     }
     /// Returns to the state of a new table.
@@ -118,6 +140,7 @@ impl Blocks {
         self.room.forget();
         self.map.forget();
         self.in_flight.forget();
+        self.in_work.forget();
         self.evacuation.forget();
         self.candidates.forget();
         self.valid.forget();
@@ -198,7 +221,39 @@ impl Blocks {
     /// The page that the stream's next program goes to. It stays the same until [`Blocks::take_page`]. The
     /// host may not use the reserve.
     #[inline]
-    pub(crate) fn next_page(&self, lun: LunIndex, stream: Stream) -> Next {
+    pub(crate) fn next_page(&self, to: Destination, stream: Stream) -> Next {
+        match to {
+            Destination::Lun(lun) => self.next_page_in(lun, stream),
+            Destination::Pool(pool) if self.layout.has_one_lun() => {
+                self.next_page_in(self.layout.first_lun(pool), stream)
+            }
+            Destination::Pool(pool) => self.next_page_of(pool, stream),
+        }
+    }
+    /// The page that the stream's next program goes to in a pool of several LUNs.
+    fn next_page_of(&self, pool: PoolIndex, stream: Stream) -> Next {
+        let may_open = self.room.may_open(pool, stream);
+        if may_open && self.outbox.is_behind() && self.free.is_logged() {
+            return Next::NotFreeListed;
+        }
+        let placed = self.striping.choose(stream, |lun| Offer {
+            is_open: self.open.of(lun, stream).is_some(),
+            is_line_begun: self.open.next_of_line(lun, stream).is_some(),
+            free: if may_open { self.free.len(lun) } else { 0 },
+            listed: self.free.listed(lun),
+            programs: self.in_flight.programs_in(lun),
+        });
+        match placed {
+            Placed::On(lun) => self.next_page_in(lun, stream),
+            Placed::NotListed if self.free.is_logged() => Next::NotFreeListed,
+            Placed::NotListed | Placed::Nowhere => {
+                let lent = self.room.lent_to(pool, stream).filter(|_| !may_open);
+                lent.map_or(Next::None, |open| Next::Page(self.open.page_of(open)))
+            }
+        }
+    }
+    #[inline]
+    fn next_page_in(&self, lun: LunIndex, stream: Stream) -> Next {
         match self.open.of(lun, stream) {
             Some(open) => Next::Page(self.open.page_of(open)),
             None => self.open_block(lun, stream),
@@ -206,8 +261,9 @@ impl Blocks {
     }
     #[cold]
     fn open_block(&self, lun: LunIndex, stream: Stream) -> Next {
-        if !self.room.may_open(lun, stream) {
-            let lent = self.room.lent_to(lun, stream);
+        let pool = self.layout.pool_of(lun);
+        if !self.room.may_open(pool, stream) {
+            let lent = self.room.lent_to(pool, stream);
             return lent.map_or(Next::None, |open| Next::Page(self.open.page_of(open)));
         }
         if self.free.listed(lun) == 0 || self.outbox.is_behind() {
@@ -259,7 +315,11 @@ impl Blocks {
         };
         self.durability.program_begins(ppa, by, copies);
         if by == Stream::Gc {
-            self.refreshing.copied_into(block);
+            let from = |&(_, from): &(Lpn, Upa)| from.is_some().then(|| self.layout.block_of_unit(from));
+            self.refreshing.copied_into(block, copies.iter().filter_map(from));
+        }
+        if !self.layout.has_one_lun() {
+            self.striping.placed(by, self.layout.lun_of(block));
         }
         let is_full = self.open.take_page(ppa);
         if is_full {
@@ -305,47 +365,47 @@ impl Blocks {
     }
     /// Takes the next block to collect: an empty one, else one that is going bad, else the closed block that
     /// the victim policy chooses. `None` if collecting would gain nothing.
-    pub(crate) fn take_victim(&self, lun: LunIndex) -> Option<BlockIndex> {
+    pub(crate) fn take_victim(&self, pool: PoolIndex) -> Option<BlockIndex> {
         // Blocks that can be erased at once come first: evacuation may take a free block.
-        if let Some(empty) = self.candidates.take_empty_of(lun) {
+        if let Some(empty) = self.candidates.take_empty_of(pool) {
             return Some(empty);
         }
         if self.evacuation.is_on() {
-            if let Some(block) = self.evacuation.take_failing(lun) {
+            if let Some(block) = self.evacuation.take_failing(pool) {
                 return Some(block);
             }
-            while let Some(block) = self.evacuation.take_torn(lun) {
+            while let Some(block) = self.evacuation.take_torn(pool) {
                 if self.candidates.take(block) {
                     return Some(block);
                 }
             }
         }
-        self.candidates.take_best(lun)
+        self.candidates.take_best(pool)
     }
     /// Whether [`Blocks::take_victim`] would find one.
-    pub(crate) fn has_victim(&self, lun: LunIndex) -> bool {
-        self.evacuation.has_any(lun) || self.candidates.has_stale(lun)
+    pub(crate) fn has_victim(&self, pool: PoolIndex) -> bool {
+        self.evacuation.has_any(pool) || self.candidates.has_stale(pool)
     }
     /// Takes a block whose data fades, if garbage collection has room for it.
-    pub(crate) fn take_for_refresh(&self, lun: LunIndex, scarce: bool) -> Option<BlockIndex> {
-        if !self.room.may_work_ahead(lun, scarce) {
+    pub(crate) fn take_for_refresh(&self, pool: PoolIndex, scarce: bool) -> Option<BlockIndex> {
+        if !self.room.may_work_ahead(pool, scarce) {
             return None;
         }
-        self.refreshing.take(lun)
+        self.refreshing.take(pool)
     }
-    /// Takes a closed block whose erase count is further behind the LUN's highest than the spread allows, if
+    /// Takes a closed block whose erase count is further behind the pool's highest than the spread allows, if
     /// there is one and garbage collection has room for its data.
-    pub(crate) fn take_cold(&self, lun: LunIndex, scarce: bool) -> Option<BlockIndex> {
+    pub(crate) fn take_cold(&self, pool: PoolIndex, scarce: bool) -> Option<BlockIndex> {
         let WearLevelling::Static { spread } = self.wear.levelling() else { return None };
-        if !self.room.may_work_ahead(lun, scarce) {
+        if !self.room.may_work_ahead(pool, scarce) {
             return None;
         }
-        self.candidates.take_cold(lun, spread)
+        self.candidates.take_cold(pool, spread)
     }
     /// A page to copy out of the blocks that would be collected next: it has units that still count and is
     /// not `taken` yet. Blocks without such a page are skipped.
-    pub(crate) fn page_to_copy(&self, lun: LunIndex, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
-        self.candidates.find_page(lun, |block| self.durability.fullest_page(block, &taken))
+    pub(crate) fn page_to_copy(&self, pool: PoolIndex, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
+        self.candidates.find_page(pool, |block| self.durability.fullest_page(block, &taken))
     }
     /// A page could not be corrected. Returns true if the data of its block must move for that and didn't
     /// have to before.
@@ -370,7 +430,12 @@ impl Blocks {
         let lun = self.layout.lun_of(block);
         self.free.put(block);
         self.map.set_aside(lun);
-        self.room.gains_block(lun);
+        let pool = self.layout.pool_of(lun);
+        self.room.gains_block(pool);
+        if !self.layout.has_one_lun() {
+            // Moves wait for their block to be empty only while the pool has no free block.
+            self.durability.journal_deferred(pool);
+        }
     }
     /// A block of the log has been erased.
     pub(crate) fn log_erased(&self, block: BlockIndex) {

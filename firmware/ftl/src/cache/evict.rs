@@ -1,17 +1,18 @@
 //! Eviction: dirty entries are written to flash.
 
 use crate::blocks::programmed::Programmed;
+use crate::blocks::table::Destination;
 use crate::cache::buffer::{EntryId, Flush};
 use crate::cache::state::Cache;
 use crate::journal::append::Programs;
 use crate::mapping::Mapping;
-use crate::terms::block::Stream;
+use crate::terms::block::{PoolIndex, Stream};
 use crate::terms::cause::Cause;
 use crate::terms::sizes::PROGRAM_ATTEMPTS;
 use crate::terms::units::Frame;
 use aster_events::Event;
 use aster_ports::host::HostStatus;
-use aster_units::{BufferId, LunIndex, Ppa};
+use aster_units::{BufferId, Ppa};
 
 impl<M: Mapping> Cache<M> {
     /// Ends an eviction: the entry becomes clean if it was written, and tasks that wait for it are woken.
@@ -33,13 +34,13 @@ impl<M: Mapping> Cache<M> {
     /// block.
     pub(crate) async fn program_host(
         &self,
-        lun: LunIndex,
+        pool: PoolIndex,
         stream: Stream,
         from: BufferId,
         moved: impl Fn(Programmed),
     ) -> Result<Ppa, HostStatus> {
         for _ in 0..PROGRAM_ATTEMPTS {
-            let programs = self.begin_host_programs(lun, stream, &[from]).await?;
+            let programs = self.begin_host_programs(pool, stream, &[from]).await?;
             let (ppa, tag) = programs.first();
             let done = self.journal.writer.program_done(ppa, tag).await.map(&moved);
             self.journal.writer.padded(programs.padding()).await;
@@ -49,33 +50,33 @@ impl<M: Mapping> Cache<M> {
         }
         Err(HostStatus::WriteFault)
     }
-    /// Waits for room in the LUN and begins programs there.
+    /// Waits for room in the pool and begins programs there.
     pub(crate) async fn begin_host_programs(
         &self,
-        lun: LunIndex,
+        pool: PoolIndex,
         stream: Stream,
         from: &[BufferId],
     ) -> Result<Programs, HostStatus> {
-        let turn = self.blocks.pacing.take_turn(lun).await;
+        let (to, turn) = (Destination::Pool(pool), self.blocks.pacing.take_turn(pool).await);
         let begun = loop {
             if let Some(begun) =
-                self.journal.writer.begin_programs(lun, stream, from, &[], |_, _| true, Cause::Host).await
+                self.journal.writer.begin_programs(to, stream, from, &[], |_, _| true, Cause::Host).await
             {
                 break Ok(begun);
             }
-            if self.blocks.table().room.is_full(lun) || self.journal.log.has_ended() {
+            if self.blocks.table().room.is_full(pool) || self.journal.log.has_ended() {
                 break Err(HostStatus::ReadOnly);
             }
-            self.blocks.collection.ask(lun);
+            self.blocks.collection.ask(pool);
             if self.runtime.config.streams > 1 {
                 // Garbage collection may wait for a word line that another stream has begun.
-                self.blocks.durable_changed(lun);
+                self.blocks.durable_changed(pool);
             }
-            self.blocks.queues.wait_room(lun).await;
+            self.blocks.queues.wait_room(pool).await;
         };
-        self.blocks.pacing.end_turn(lun, turn);
+        self.blocks.pacing.end_turn(pool, turn);
         if begun.is_ok() {
-            self.blocks.pacing.pay(lun, from.len(), &self.blocks.table().room);
+            self.blocks.pacing.pay(pool, from.len(), &self.blocks.table().room);
         }
         begun
     }

@@ -1,11 +1,11 @@
 //! Packing: what evictions program together (C83).
 //!
 //! A page is filled with units and, if the array programs whole word lines, a line is filled with pages: in
-//! both cases a part costs as much as the whole. So an eviction takes other entries of the LUN and the stream
-//! along, least recently used first. An entry's units are never divided between pages. Padding completes a
-//! line only if there are no other entries (G8). An eviction never waits for others to join. A word line is
-//! submitted as a whole or not at all, so between two submissions the stream's open block is at the beginning
-//! of a word line.
+//! both cases a part costs as much as the whole. So an eviction takes other entries of the pool and the
+//! stream along, least recently used first. An entry's units are never divided between pages. Padding
+//! completes a line only if there are no other entries (G8). An eviction never waits for others to join. A
+//! word line is submitted as a whole or not at all, so between two submissions the stream's open block is at
+//! the beginning of a word line.
 
 use crate::blocks::buffer_pool::HeldBuffers;
 use crate::cache::buffer::EntryId;
@@ -26,7 +26,7 @@ const SEARCH_MAX: u32 = 512;
 
 impl<M: Mapping> Cache<M> {
     /// Writes an entry that was marked as being evicted: completes its units, programs them, and changes the
-    /// map. Other entries of the LUN join it in the same page and word line. Meanwhile all of them can be
+    /// map. Other entries of the pool join it in the same page and word line. Meanwhile all of them can be
     /// found and read.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl<M: Mapping> Cache<M> {
     fn choose(&self, entry: EntryId, packing: &mut Packing<M::Pin>) {
         let per_page = self.runtime.units.per_page();
         let frame = self.entries.held(entry).frame;
-        let (lun, stream) = (self.blocks.lun_of(frame), self.entries.stream(entry));
+        let (pool, stream) = (self.blocks.pool_of(frame), self.entries.stream(entry));
         let pages_max = self.runtime.config.lines.at_once() as usize;
         packing.chosen.push((entry, 0));
         packing.room.push(per_page - self.entries.dirty_units(frame, entry).count_ones());
@@ -78,7 +78,7 @@ impl<M: Mapping> Cache<M> {
             }
             self.runtime.spend(Function::DataBufferManager, self.runtime.config.costs.buffer);
             let fit = |frame, units: Units, of| {
-                units.count_ones() <= room && self.blocks.lun_of(frame) == lun && Stream::Host(of) == stream
+                units.count_ones() <= room && self.blocks.pool_of(frame) == pool && Stream::Host(of) == stream
             };
             let Some((one, units)) = self.entries.evict_oldest_of(SEARCH_MAX, fit) else { break };
             let units = units.count_ones();
@@ -114,7 +114,7 @@ impl<M: Mapping> Cache<M> {
         *has_lost |= all & !self.entries.held(one).valid != 0;
         None
     }
-    /// Programs filled entries of one LUN and stream to one word line. Returns the result of `first`, or
+    /// Programs filled entries of one pool and stream to one word line. Returns the result of `first`, or
     /// `None` if it is not among them.
     async fn evict_together(
         &self,
@@ -123,7 +123,7 @@ impl<M: Mapping> Cache<M> {
         packing: &mut Packing<M::Pin>,
     ) -> Option<Result<Ppa, HostStatus>> {
         let one = *packing.entries.first()?;
-        let (lun, stream) = (self.blocks.lun_of(self.entries.held(one).frame), self.entries.stream(one));
+        let (pool, stream) = (self.blocks.pool_of(self.entries.held(one).frame), self.entries.stream(one));
         let count = packing.pages.iter().filter(|page| page.needs_buffer()).count();
         let mut taken = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         let mut held = self.packing().take(&mut taken[..count]).await;
@@ -139,7 +139,7 @@ impl<M: Mapping> Cache<M> {
             self.note_owners(packing, page);
         }
         let mut result = None;
-        let begun = self.begin_host_programs(lun, stream, &buffers[..count]).await;
+        let begun = self.begin_host_programs(pool, stream, &buffers[..count]).await;
         let Ok(programs) = begun else {
             let refused = begun.err().unwrap_or(HostStatus::WriteFault);
             for page in 0..count {
@@ -151,7 +151,7 @@ impl<M: Mapping> Cache<M> {
             let moved = |done| self.mapping.moved(room, done, packing.pins(page));
             let written = match self.journal.writer.program_done(ppa, tag).await.map(moved) {
                 Some(()) => Ok(ppa),
-                None => self.program_host(lun, stream, packing.pages[page].buffer, moved).await,
+                None => self.program_host(pool, stream, packing.pages[page].buffer, moved).await,
             };
             self.packed_ended(packing, page, &mut held, (first, written), &mut result);
         }

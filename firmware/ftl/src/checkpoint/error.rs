@@ -17,10 +17,10 @@ pub enum BootError {
         /// How.
         why: &'static str,
     },
-    /// A LUN has too many bad blocks.
+    /// A pool has too many bad blocks.
     TooFewBlocks {
-        /// The LUN.
-        lun: LunIndex,
+        /// Its first LUN, and how many it has.
+        luns: (LunIndex, u32),
         /// Its good blocks.
         good: u32,
         /// The blocks that the capacity needs.
@@ -56,12 +56,18 @@ impl fmt::Display for BootError {
                      of it, or a new image"
                 )
             }
-            BootError::TooFewBlocks { lun, good, needed } => write!(
-                f,
-                "LUN {lun} has {good} good blocks, but the capacity needs {needed} (its logical pages, \
-                 metadata and garbage collection). A new drive of this profile needs more over-provisioning; \
-                 one that has worked before has lost blocks that failed or can't be read"
-            ),
+            BootError::TooFewBlocks { luns: (first, luns), good, needed } => {
+                match luns {
+                    1 => write!(f, "LUN {first} has")?,
+                    luns => write!(f, "its {luns} LUNs together have")?,
+                }
+                write!(
+                    f,
+                    " {good} good blocks, but the capacity needs {needed} (its logical pages, metadata and \
+                     garbage collection). A new drive of this profile needs more over-provisioning; one that \
+                     has worked before has lost blocks that failed or can't be read"
+                )
+            }
             BootError::NotFilled { why } => write!(f, "the drive could not be filled: {why}"),
             BootError::Scan { lun, block, error } => {
                 write!(f, "LUN {lun}, block {block}: no bad-block mark can be read")?;

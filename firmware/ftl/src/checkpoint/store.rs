@@ -169,8 +169,9 @@ impl<M: Mapping> Checkpoint<M> {
                 _ => self.journal.health.retire(lun, block),
             }
             blocks.in_flight.erase_ends(lun);
-            self.blocks.collection.ask(lun);
-            self.blocks.queues.room_changed(lun);
+            let pool = blocks.layout.pool_of(lun);
+            self.blocks.collection.ask(pool);
+            self.blocks.queues.room_changed(pool);
         }
     }
     async fn store_once(&self) -> Result<StoredMap, StoreError> {

@@ -1,9 +1,10 @@
-//! Garbage collection: on demand, one worker per LUN, copies within the LUN (P5, G12).
+//! Garbage collection: on demand, as many collectors as LUNs, copies within the pool (P5, G12).
 
-use crate::collector::state::Collector;
+use crate::blocks::table::Destination;
+use crate::collector::state::{Collector, Post};
 use crate::mapping::{Mapping, MappingFault, NoMapRoom, pin};
 use crate::page::buffers::Granules;
-use crate::terms::block::{BlockIndex, Stream};
+use crate::terms::block::{BlockIndex, PoolIndex, Stream};
 use crate::terms::cause::Cause;
 use crate::terms::oob::{COPIES, OobRecord, PageKind, UnitRecord};
 use crate::terms::sizes::{PAGES_PER_WORD_LINE_MAX, PROGRAM_ATTEMPTS};
@@ -65,7 +66,7 @@ struct Packing<P> {
     lost: Granules,
 }
 
-/// The pages that a LUN is moving, oldest first, and the free buffers.
+/// The pages that a collector is moving, oldest first, and the free buffers.
 struct Moves<P, R> {
     in_flight: VecDeque<Move<P>>,
     ready: VecDeque<Ready<P>>,
@@ -121,7 +122,7 @@ impl<P, R> Moves<P, R> {
 /// Why a block is collected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reason {
-    /// The LUN needs free blocks, or the block is failing.
+    /// The pool needs free blocks, or the block is failing.
     Room,
     /// Wear levelling: other blocks are more worn.
     Wear,
@@ -134,13 +135,22 @@ enum Reason {
 struct Victim {
     block: BlockIndex,
     reason: Reason,
+    // Its valid units when it was begun.
+    valid: u32,
 }
 
-/// The LUN has no free page for a copy.
+impl Victim {
+    fn of(block: BlockIndex, reason: Reason) -> Self {
+        Victim { block, reason, valid: 0 }
+    }
+}
+
+/// The pool has no free page for a copy.
 struct NoRoom;
 
-/// Collects the garbage of one LUN. Never ends.
-pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) {
+/// Collects garbage as the collector with this number, which is as good as any other of its pool. Never ends.
+pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, number: LunIndex) {
+    let of = Post { number, pool: collector.blocks.table().layout.pool_of(number) };
     let depth = collector.runtime.buffers.gc_of_a_lun();
     let per_page = collector.runtime.units.per_page() as usize;
     let mut moves = Moves {
@@ -148,33 +158,33 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
         ready: VecDeque::with_capacity(depth as usize),
         packing: None,
         padding: VecDeque::with_capacity(PAGES_PER_WORD_LINE_MAX),
-        buffers: (0..depth).map(|slot| BufferId(collector.runtime.buffers.gc(lun, slot))).collect(),
+        buffers: (0..depth).map(|slot| BufferId(collector.runtime.buffers.gc(number, slot))).collect(),
         kept: collector.runtime.buffers.gc_kept_for_packing() as usize,
-        own: collector.own_buffer(lun),
+        own: collector.own_buffer(number),
         room: None,
         lists: (0..=depth).map(|_| Vec::with_capacity(per_page)).collect(),
         copies: Vec::with_capacity(PAGES_PER_WORD_LINE_MAX * per_page),
     };
     collector.runtime.booted().await;
     loop {
-        let victim = collector.blocks.collection.wait(lun, || collector.begin_victim(lun)).await;
-        let Victim { block: victim, reason } = victim;
-        let emptied = match collector.room_for(lun, victim).await {
+        let victim = collector.blocks.collection.wait(of.pool, || collector.begin_victim(of.pool)).await;
+        let Victim { block: victim, reason, valid } = victim;
+        let emptied = match collector.room_for(number, victim).await {
             Ok(room) => {
                 moves.room = Some(room);
-                collector.empty(lun, victim, reason, &mut moves).await
+                collector.empty(of, victim, reason, &mut moves).await
             }
             Err(NoMapRoom) => Err(NoRoom),
         };
         match emptied {
             Ok(()) => {
-                collector.release_sources(lun, victim, &mut moves).await;
+                collector.release_sources(of, victim, &mut moves).await;
                 collector.blocks.table().durability.journal_moves(victim);
                 collector.runtime.count(|s| {
                     s.levelled += u64::from(reason == Reason::Wear);
                     s.refreshed += u64::from(reason == Reason::Refresh);
                 });
-                collector.reuse(lun, victim, moves.own).await;
+                collector.reuse(number, victim, moves.own).await;
             }
             Err(NoRoom) => {
                 // There may still be room: a block may have lost its last valid page in the meantime, and an
@@ -183,27 +193,31 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, lun: LunIndex) 
                     let blocks = collector.blocks.table();
                     blocks.offer(victim);
                     // The moves made so far are journaled, although the victim is not empty yet.
-                    blocks.durability.journal_deferred(lun);
-                    let soon = blocks.candidates.has_empty(lun) || blocks.in_flight.is_erasing(lun);
-                    soon || blocks.room.has_room_for_copies(lun) || reason != Reason::Room
+                    blocks.durability.journal_deferred(of.pool);
+                    let others = blocks.in_work.count(of.pool) > 1;
+                    let soon = blocks.candidates.has_empty(of.pool) || blocks.in_flight.is_erasing(of.pool);
+                    soon || others || blocks.room.has_room_for_copies(of.pool) || reason != Reason::Room
                 };
                 if !hope {
-                    collector.end_writes(lun);
+                    collector.end_writes(of.pool);
                 }
             }
         }
+        collector.end_victim(of, victim, valid);
         moves.room = None;
         assert!(collector.gc_active.get() > 0, "a victim ends that has not begun");
         debug_assert!(moves.is_at_rest(), "a victim ends with copies in flight");
         collector.gc_active.set(collector.gc_active.get() - 1);
         collector.idle.wake(collector.runtime.exec());
-        collector.look_for_empty(lun);
+        collector.look_for_empty(of.pool);
+        // Others may have waited for the room that this one was promised.
+        collector.blocks.collection.ask(of.pool);
     }
 }
 
 impl<M: Mapping> Collector<M> {
-    /// Chooses a victim if the LUN needs one.
-    fn begin_victim(&self, lun: LunIndex) -> Option<Victim> {
+    /// Chooses a victim if the pool needs one.
+    fn begin_victim(&self, pool: PoolIndex) -> Option<Victim> {
         // No block can be erased without a log, which must record the erase.
         if self.blocks.collection.is_paused()
             || self.runtime.state() == DriveState::Failed
@@ -212,51 +226,57 @@ impl<M: Mapping> Collector<M> {
             return None;
         }
         let blocks = self.blocks.table();
-        let scarce = blocks.free.len(lun) <= self.gc_free_blocks.get() as usize;
+        let scarce = blocks.free.in_pool(pool) <= self.gc_free_blocks.get() as usize;
         // The only block that will be free is still being erased. A victim chosen now would find no room.
-        let soon = blocks.in_flight.is_erasing(lun)
-            && blocks.free.len(lun) == 0
-            && !blocks.candidates.has_empty(lun);
-        if blocks.room.is_full(lun) || soon {
+        let soon = blocks.free.in_pool(pool) == 0
+            && blocks.in_flight.is_erasing(pool)
+            && !blocks.candidates.has_empty(pool);
+        if blocks.room.is_full(pool) || soon {
             return None;
         }
+        // One that is empty needs no room.
+        let may_copy = blocks.room.may_begin_victim(pool);
         let ahead = || {
-            if blocks.evacuation.has_any(lun) {
+            if blocks.evacuation.has_any(pool) || !may_copy {
                 return None;
             }
             let refresh =
-                blocks.take_for_refresh(lun, scarce).map(|block| Victim { block, reason: Reason::Refresh });
-            let wear = || blocks.take_cold(lun, scarce).map(|block| Victim { block, reason: Reason::Wear });
+                blocks.take_for_refresh(pool, scarce).map(|block| Victim::of(block, Reason::Refresh));
+            let wear = || blocks.take_cold(pool, scarce).map(|block| Victim::of(block, Reason::Wear));
             refresh.or_else(wear)
         };
         let victim = match ahead() {
-            None if !scarce && !blocks.evacuation.has_any(lun) => {
-                if !self.erases_ahead[lun.index()].take() {
+            None if !scarce && !blocks.evacuation.has_any(pool) => {
+                if !self.erases_ahead[pool.at()].take() {
                     return None;
                 }
-                Some(Victim { block: blocks.candidates.take_empty_of(lun)?, reason: Reason::Room })
+                Some(Victim::of(blocks.candidates.take_empty_of(pool)?, Reason::Room))
             }
-            None => blocks.take_victim(lun).map(|block| Victim { block, reason: Reason::Room }),
+            None if !may_copy => {
+                blocks.candidates.take_empty_of(pool).map(|block| Victim::of(block, Reason::Room))
+            }
+            None => blocks.take_victim(pool).map(|block| Victim::of(block, Reason::Room)),
             ahead => ahead,
         };
-        let Some(victim) = victim else {
-            if self.blocks.queues.is_room_wanted(lun) {
-                if blocks.room.is_stuck(lun) {
-                    self.end_writes(lun);
-                } else if blocks.room.share_open(lun) {
-                    self.blocks.queues.room_changed(lun);
+        let Some(mut victim) = victim else {
+            if self.blocks.queues.is_room_wanted(pool) {
+                if blocks.room.is_stuck(pool) {
+                    self.end_writes(pool);
+                } else if blocks.room.share_open(pool) {
+                    self.blocks.queues.room_changed(pool);
                 }
             }
             return None;
         };
         let (block, valid) = (blocks.layout.block_addr(victim.block), blocks.valid.in_block(victim.block));
         if victim.reason != Reason::Room {
-            blocks.wear.works_ahead(lun);
+            blocks.wear.works_ahead(pool);
         }
+        victim.valid = valid;
+        blocks.in_work.begin(victim.block);
         blocks.refreshing.copies_out_of(victim.block);
-        let units =
-            u64::from(self.runtime.geometry.pages_per_block) * u64::from(self.runtime.units.per_page());
-        self.blocks.pacing.begin(lun, valid.into(), units);
+        let lun = blocks.layout.lun_of(victim.block);
+        self.blocks.pacing.begin(pool, valid.into(), blocks.layout.units_per_block().into());
         self.gc_active.set(self.gc_active.get() + 1);
         self.runtime.count(|s| s.gc_runs += 1);
         self.runtime.emit(|| {
@@ -264,21 +284,32 @@ impl<M: Mapping> Collector<M> {
             let block = config.planes().block_in_lun(lun, block).0;
             Event::VictimChosen { lun: config.planes().lun_and_plane(lun).0.0, block, valid }
         });
+        // There may be work for another one.
+        self.blocks.collection.ask(pool);
         Some(victim)
     }
-    /// The LUN can't take another write: makes the drive read-only, and wakes everyone who waits for room.
+    /// A block is not being emptied any more.
+    fn end_victim(&self, of: Post, victim: BlockIndex, valid: u32) {
+        let blocks = self.blocks.table();
+        blocks.in_work.end(victim);
+        if let Some(next) = self.next_victims[of.number.index()].take() {
+            blocks.offer(next);
+        }
+        self.blocks.pacing.end(of.pool, valid.into(), blocks.layout.units_per_block().into());
+    }
+    /// The pool can't take another write: makes the drive read-only, and wakes everyone who waits for room.
     #[cold]
-    fn end_writes(&self, lun: LunIndex) {
-        self.blocks.table().room.set_full(lun);
+    fn end_writes(&self, pool: PoolIndex) {
+        self.blocks.table().room.set_full(pool);
         self.journal.health.set_state(DriveState::ReadOnly);
-        self.blocks.queues.room_changed(lun);
+        self.blocks.queues.room_changed(pool);
         self.blocks.queues.tell_full();
         self.blocks.queues.ask_flush();
     }
     /// Moves all valid pages out of a block. Reads run ahead of programs.
     async fn empty(
         &self,
-        lun: LunIndex,
+        of: Post,
         victim: BlockIndex,
         reason: Reason,
         moves: &mut Moves<M::Pin, M::Room>,
@@ -292,14 +323,14 @@ impl<M: Mapping> Collector<M> {
         let mut portion = 0;
         loop {
             if moves.ready.len() >= self.runtime.config.lines.at_once() as usize {
-                result = result.and(self.program_ready(lun, moves).await);
+                result = result.and(self.program_ready(of.pool, moves).await);
             }
             // Levelling and refresh are not urgent: they move one page at a time, with pauses for the host.
             if reason != Reason::Room && next < end && moves.in_flight.is_empty() {
-                self.pause_between_moves(lun).await;
+                self.pause_between_moves(of.pool).await;
             }
             if reason == Reason::Room && next < end && portion == 0 && moves.in_flight.is_empty() {
-                portion = self.next_portion(lun, next..end).await;
+                portion = self.next_portion(of.pool, next..end).await;
             }
             while next < end
                 && result.is_ok()
@@ -324,16 +355,16 @@ impl<M: Mapping> Collector<M> {
                 // Pages of the next victim complete the page and the word line. If there is none, slots stay
                 // empty, and padding completes the line.
                 completes = true;
-                if result.is_err() || !self.begin_one_more(lun, moves).await {
+                if result.is_err() || !self.begin_one_more(of, moves).await {
                     self.end_packing(moves);
-                    result = result.and(self.program_ready(lun, moves).await);
+                    result = result.and(self.program_ready(of.pool, moves).await);
                 }
                 continue;
             }
             let Some(oldest) = moves.in_flight.pop_front() else { break };
             let buffer = oldest.buffer;
             let was_read = matches!(oldest.stage, MoveStage::Reading);
-            match self.advance(lun, oldest, moves).await {
+            match self.advance(of.pool, oldest, moves).await {
                 Ok(MoveResult::Over) => moves.give(buffer, self.data_buffers()),
                 Ok(MoveResult::Program { units, .. }) if was_read && completes && moves.packing.is_some() => {
                     self.pack(moves, buffer, units, 0, completes);
@@ -354,14 +385,13 @@ impl<M: Mapping> Collector<M> {
         result
     }
     /// Begins to read a page of the block that will be collected next. Returns false if there is none.
-    async fn begin_one_more(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> bool {
+    async fn begin_one_more(&self, of: Post, moves: &mut Moves<M::Pin, M::Room>) -> bool {
         let taken = |ppa| {
             let packed = moves.packing.iter().flat_map(|packing| &packing.units);
             let mut units = moves.ready.iter().flat_map(|ready| &ready.units).chain(packed);
             units.any(|unit| self.runtime.units.page_of(unit.from) == ppa)
         };
-        let from = self.blocks.table().page_to_copy(lun, taken);
-        let Some(from) = from else { return false };
+        let Some(from) = self.page_to_copy(of, taken) else { return false };
         let Some(buffer) = self.buffer_to_read(moves, from) else { return false };
         moves.take(buffer);
         let tag = self.blocks.begin_read(from, self.pages.whole(), buffer, Cause::Gc).await;
@@ -369,7 +399,7 @@ impl<M: Mapping> Collector<M> {
         true
     }
     /// Begins to program as many of the pages that have been read as are programmed together.
-    async fn program_ready(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> Result<(), NoRoom> {
+    async fn program_ready(&self, pool: PoolIndex, moves: &mut Moves<M::Pin, M::Room>) -> Result<(), NoRoom> {
         let count = moves.ready.len().min(self.runtime.config.lines.at_once() as usize);
         let mut buffers = [BufferId(0); PAGES_PER_WORD_LINE_MAX];
         for (buffer, ready) in buffers.iter_mut().zip(&moves.ready) {
@@ -382,7 +412,7 @@ impl<M: Mapping> Collector<M> {
             .journal
             .writer
             .begin_programs(
-                lun,
+                Destination::Pool(pool),
                 Stream::Gc,
                 from,
                 &copies,
@@ -429,7 +459,7 @@ impl<M: Mapping> Collector<M> {
     /// Waits for the operation of a move's stage. The result says what comes next.
     async fn advance(
         &self,
-        lun: LunIndex,
+        pool: PoolIndex,
         at: Move<M::Pin>,
         moves: &mut Moves<M::Pin, M::Room>,
     ) -> Result<MoveResult<M::Pin>, NoRoom> {
@@ -449,7 +479,7 @@ impl<M: Mapping> Collector<M> {
                     moves.keep(units);
                     // The map can't say whether a unit is needed, so its block must stay as it is.
                     if looked_up.is_err() {
-                        self.end_writes(lun);
+                        self.end_writes(pool);
                         return Err(NoRoom);
                     }
                     return Ok(MoveResult::Over);
@@ -634,18 +664,18 @@ impl<M: Mapping> Collector<M> {
         pages.put_units(buffer, pages.sectors_of(lost), records);
     }
     /// The buffer for pages of the map itself, which are kept as bytes no matter how data is kept.
-    fn own_buffer(&self, lun: LunIndex) -> Option<BufferId> {
-        let buffer = self.runtime.buffers.own_gc(lun)?;
+    fn own_buffer(&self, collector: LunIndex) -> Option<BufferId> {
+        let buffer = self.runtime.buffers.own_gc(collector)?;
         Some(self.pages.dram().borrow().metadata_buffer(buffer))
     }
     fn data_buffers(&self) -> u32 {
         self.pages.dram().borrow().data_buffers()
     }
     /// Room in the map for the units of a victim, and for pages of other blocks that complete its word lines.
-    async fn room_for(&self, lun: LunIndex, victim: BlockIndex) -> Result<M::Room, NoMapRoom> {
+    async fn room_for(&self, collector: LunIndex, victim: BlockIndex) -> Result<M::Room, NoMapRoom> {
         let valid = self.blocks.table().valid.in_block(victim);
         let others = (self.runtime.units.per_page() + 1) * PAGES_PER_WORD_LINE_MAX as u32;
-        self.mapping.room_to_collect(lun, valid + others).await
+        self.mapping.room_to_collect(collector, valid + others).await
     }
     /// The buffer that a page is read into. If pages are packed, leaves one buffer for that.
     fn buffer_to_read(&self, moves: &Moves<M::Pin, M::Room>, page: Ppa) -> Option<BufferId> {
@@ -679,26 +709,63 @@ impl<M: Mapping> Collector<M> {
     }
     /// Waits until no loss of power can undo the programs that have replaced pages of a block. If garbage
     /// collection has begun a word line itself, a page of the next victim or padding completes it.
-    async fn release_sources(&self, lun: LunIndex, victim: BlockIndex, moves: &mut Moves<M::Pin, M::Room>) {
+    async fn release_sources(&self, of: Post, victim: BlockIndex, moves: &mut Moves<M::Pin, M::Room>) {
+        if !self.blocks.table().layout.has_one_lun() {
+            return self.release_sources_in(of, victim, moves).await;
+        }
+        let (lun, pool) = (of.number, of.pool);
         while self.blocks.table().valid.in_block(victim) > 0 {
             let begun = self.is_line_begun(lun, Stream::Gc);
             // A stream of the host that waits for room doesn't complete the line of another one.
-            let is_awaited = self.collects_ahead.get() || self.blocks.queues.is_room_wanted(lun);
+            let is_awaited = self.collects_ahead.get() || self.blocks.queues.is_room_wanted(pool);
             if !begun && is_awaited && self.blocks.table().open.is_host_line_begun(lun) {
                 self.journal.writer.pad_host_lines(lun).await;
             } else if !begun && self.is_line_begun(lun, Stream::Mapping) {
                 // There may never be another translation page.
                 self.journal.writer.pad_line(lun, Stream::Mapping).await;
             } else if !begun {
-                self.blocks.wait_durable(lun).await;
-            } else if !self.copy_one(lun, moves).await {
+                self.blocks.wait_durable(pool).await;
+            } else if !self.copy_one(of, lun, moves).await {
                 self.journal.writer.pad_line(lun, Stream::Gc).await;
             }
         }
     }
-    /// Moves one page out of the block that will be collected next. Returns false if no page can be moved.
-    async fn copy_one(&self, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> bool {
-        let from = self.blocks.table().page_to_copy(lun, |_| false);
+    /// As [`Collector::release_sources`] in a pool of several LUNs, where what has replaced a unit may lie on
+    /// any of them.
+    async fn release_sources_in(&self, of: Post, victim: BlockIndex, moves: &mut Moves<M::Pin, M::Room>) {
+        while self.blocks.table().valid.in_block(victim) > 0 {
+            let open = self.blocks.table().durability.open_line_replacing(victim);
+            let is_awaited = self.collects_ahead.get() || self.blocks.queues.is_room_wanted(of.pool);
+            match open {
+                Some((lun, Stream::Gc)) => {
+                    if !self.copy_one(of, lun, moves).await {
+                        self.journal.writer.pad_line(lun, Stream::Gc).await;
+                    }
+                }
+                Some((lun, Stream::Mapping)) => self.journal.writer.pad_line(lun, Stream::Mapping).await,
+                Some((lun, Stream::Host(_))) if is_awaited => self.journal.writer.pad_host_lines(lun).await,
+                Some((_, Stream::Host(_))) | None => self.blocks.wait_durable(of.pool).await,
+            }
+        }
+    }
+    /// A page to copy out of the block that will be collected next. In a pool of several LUNs the collector
+    /// takes that block for itself until its victim is empty: another one could choose it and copy the same
+    /// page.
+    fn page_to_copy(&self, of: Post, taken: impl Fn(Ppa) -> bool) -> Option<Ppa> {
+        let blocks = self.blocks.table();
+        if blocks.layout.has_one_lun() {
+            return blocks.page_to_copy(of.pool, taken);
+        }
+        let next = &self.next_victims[of.number.index()];
+        if next.get().is_none() {
+            next.set(blocks.candidates.take_best(of.pool));
+        }
+        blocks.durability.fullest_page(next.get()?, taken)
+    }
+    /// Moves one page out of the block that will be collected next to a line that was begun in a LUN. Returns
+    /// false if no page can be moved.
+    async fn copy_one(&self, of: Post, lun: LunIndex, moves: &mut Moves<M::Pin, M::Room>) -> bool {
+        let from = self.page_to_copy(of, |_| false);
         let buffer = from.and_then(|from| match self.mapping.is_own(from) {
             true => moves.own,
             false => moves.buffers.front().copied(),
@@ -709,7 +776,7 @@ impl<M: Mapping> Collector<M> {
         let mut at = Move { buffer, from, tag, stage: MoveStage::Reading };
         let mut copied = false;
         loop {
-            match self.advance(lun, at, moves).await {
+            match self.advance(of.pool, at, moves).await {
                 Ok(result) => {
                     // One page alone: its units stay in their slots.
                     let (units, attempt) = match result {
@@ -726,7 +793,7 @@ impl<M: Mapping> Collector<M> {
                         .journal
                         .writer
                         .begin_programs(
-                            lun,
+                            Destination::Lun(lun),
                             Stream::Gc,
                             &[buffer],
                             &copies,
@@ -748,28 +815,28 @@ impl<M: Mapping> Collector<M> {
             }
         }
     }
-    /// Collects until each LUN has more than `free` free blocks, or until collecting gains nothing. Nothing
-    /// else may be in progress.
+    /// Collects until each pool has more than `free` free blocks per LUN, or until collecting gains nothing.
+    /// Nothing else may be in progress.
     pub(crate) async fn collect_ahead(&self, free: u32) {
+        let free = free * self.runtime.config.luns_per_pool();
         self.gc_free_blocks.set(free.max(self.runtime.config.collects_at()));
         // Garbage collection that waits for a word line of the host has to complete it now.
         self.collects_ahead.set(true);
         self.blocks.pacing.look_all();
-        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-            self.blocks.durable_changed(lun);
-        }
-        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
+        let layout = &self.blocks.table().layout;
+        layout.all_pools().for_each(|pool| self.blocks.durable_changed(pool));
+        for pool in layout.all_pools() {
             loop {
                 let (enough, gain) = {
                     let blocks = self.blocks.table();
-                    let gain = blocks.has_victim(lun) && !blocks.room.is_full(lun);
-                    (blocks.free.len(lun) > free as usize, gain && !self.journal.log.has_ended())
+                    let gain = blocks.has_victim(pool) && !blocks.room.is_full(pool);
+                    (blocks.free.in_pool(pool) > free as usize, gain && !self.journal.log.has_ended())
                 };
                 let active = self.gc_active.get();
                 if enough || (!gain && active == 0) {
                     break;
                 }
-                self.blocks.collection.ask(lun);
+                self.blocks.collection.ask(pool);
                 let mut waited = false;
                 self.collection_ended(|| core::mem::replace(&mut waited, true).then_some(())).await;
             }
@@ -792,8 +859,7 @@ impl<M: Mapping> Collector<M> {
         self.mapping.map().idle().await;
         self.journal.writer.pad_lines().await;
         // Journals the moves out of victims that could not be emptied.
-        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-            self.blocks.table().durability.journal_deferred(lun);
-        }
+        let blocks = self.blocks.table();
+        blocks.layout.all_pools().for_each(|pool| blocks.durability.journal_deferred(pool));
     }
 }

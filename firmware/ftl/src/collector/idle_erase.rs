@@ -2,14 +2,15 @@
 //!
 //! A closed block whose last page was trimmed, overwritten or moved away costs nothing to erase. Garbage
 //! collection does that when it needs room, but then a write of the host waits for the erase, and the old
-//! data stays on the media until then. So such blocks are erased ahead of need: one per LUN at a time, after
+//! data stays on the media until then. So such blocks are erased ahead of need: one per pool at a time, after
 //! a pause in which no command arrived or was in progress. A drive without such a block sleeps.
 
 use crate::collector::state::Collector;
 use crate::mapping::Mapping;
+use crate::terms::block::PoolIndex;
 use alloc::rc::Rc;
 use aster_parties::DriveState;
-use aster_units::{Duration, LunIndex};
+use aster_units::Duration;
 
 /// Has empty blocks erased. Never ends.
 pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>) {
@@ -45,23 +46,20 @@ impl<M: Mapping> Collector<M> {
             && self.gc_active.get() == 0
             && self.commands_in_work() == 0
     }
-    /// Has each LUN erase one empty block, if it has any. When that erase ends, the LUN looks for the next
+    /// Has each pool erase one empty block, if it has any. When that erase ends, the pool looks for the next
     /// block.
     fn begin_to_erase_ahead(&self) {
         self.blocks.table().candidates.forget_emptied();
-        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-            if self.blocks.table().candidates.has_empty(lun) {
-                self.erases_ahead[lun.index()].set(true);
-                self.blocks.collection.ask(lun);
+        for pool in self.blocks.table().layout.all_pools() {
+            if self.blocks.table().candidates.has_empty(pool) {
+                self.erases_ahead[pool.at()].set(true);
+                self.blocks.collection.ask(pool);
             }
         }
     }
-    /// The LUN's garbage collection has finished with a block.
-    pub(crate) fn look_for_empty(&self, lun: LunIndex) {
-        {
-            let blocks = self.blocks.table();
-            blocks.candidates.note_emptied(lun);
-        }
+    /// The pool's garbage collection has finished with a block.
+    pub(crate) fn look_for_empty(&self, pool: PoolIndex) {
+        self.blocks.table().candidates.note_emptied(pool);
         self.host_activity.rests.wake(self.runtime.exec());
     }
 }

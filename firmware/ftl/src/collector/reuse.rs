@@ -11,22 +11,22 @@ use aster_units::{BufferId, LunIndex};
 const ERASES_A_REPORT: u64 = 1024;
 
 impl<M: Mapping> Collector<M> {
-    /// Erases a block that holds no valid page, or retires it. `own` is the buffer for pages of the map
-    /// itself.
-    pub(super) async fn reuse(&self, lun: LunIndex, block: BlockIndex, own: Option<BufferId>) {
-        self.blocks.wait_unread(lun, block).await;
-        let (state, addr) = {
+    /// Erases a block that holds no valid page, or retires it, with the buffers of a collector. `own` is the
+    /// one for pages of the map itself.
+    pub(super) async fn reuse(&self, collector: LunIndex, block: BlockIndex, own: Option<BufferId>) {
+        self.blocks.wait_unread(block).await;
+        let (state, lun, addr) = {
             let blocks = self.blocks.table();
-            (blocks.states.of(block), blocks.layout.block_addr(block))
+            (blocks.states.of(block), blocks.layout.lun_of(block), blocks.layout.block_addr(block))
         };
         // Trims are journaled before the erase. Otherwise a loss of power could leave a map that has trimmed
         // pages in the erased block.
         if self.journal.due.log_trims().await.is_err() {
             return self.blocks.table().offer(block);
         }
-        let fit = state == BlockState::Closed && !self.is_unfit(lun, block, own).await;
+        let fit = state == BlockState::Closed && !self.is_unfit(collector, block, own).await;
         let erased = fit && {
-            let buffer = BufferId(self.runtime.buffers.gc(lun, 0));
+            let buffer = BufferId(self.runtime.buffers.gc(collector, 0));
             self.journal.writer.erase(lun, addr, buffer).await.status == FlashStatus::Done
         };
         if erased {
@@ -37,13 +37,13 @@ impl<M: Mapping> Collector<M> {
         } else {
             self.journal.health.retire(lun, block);
         }
-        self.blocks.queues.room_changed(lun);
+        self.blocks.queues.room_changed(self.blocks.table().layout.pool_of(lun));
         self.journal.due.room_for_map_changed();
     }
     /// Whether a block has a page that can't be corrected, after the second read of it (S12).
-    async fn is_unfit(&self, lun: LunIndex, block: BlockIndex, own: Option<BufferId>) -> bool {
+    async fn is_unfit(&self, collector: LunIndex, block: BlockIndex, own: Option<BufferId>) -> bool {
         let Some(suspect) = self.blocks.table().refreshing.suspect_of(block) else { return false };
-        let of_data = BufferId(self.runtime.buffers.gc(lun, 0));
+        let of_data = BufferId(self.runtime.buffers.gc(collector, 0));
         let buffer = own.filter(|_| suspect.is_own).unwrap_or(of_data);
         let whole = self.pages.whole();
         let outcome = self.blocks.read(suspect.page, whole, buffer, Cause::Gc).await;

@@ -6,10 +6,11 @@
 
 use crate::collector::state::Collector;
 use crate::mapping::Mapping;
+use crate::terms::block::PoolIndex;
 use crate::terms::cause::Cause;
 use alloc::rc::Rc;
 use aster_parties::DriveState;
-use aster_units::{BufferId, Duration, LunIndex, Ppa};
+use aster_units::{BufferId, Duration, Ppa};
 
 /// The most pages without valid data that one turn of the scan skips.
 const PASSED_OVER_MAX: u32 = 4096;
@@ -91,12 +92,12 @@ impl<M: Mapping> Collector<M> {
         None
     }
     /// Lets the host have its turn between two pages that nobody waits for.
-    pub(crate) async fn pause_between_moves(&self, lun: LunIndex) {
+    pub(crate) async fn pause_between_moves(&self, pool: PoolIndex) {
         let gap = self.runtime.config.care.background_gap;
         let is_pressed = self.blocks.collection.is_paused()
             || self.journal.due.is_storing()
             || self.runtime.state() != DriveState::Ready
-            || self.blocks.table().free.len(lun) <= self.gc_free_blocks.get() as usize;
+            || self.blocks.table().free.in_pool(pool) <= self.gc_free_blocks.get() as usize;
         if gap > Duration::ZERO && !is_pressed {
             self.runtime.exec().sleep(gap).await;
         }

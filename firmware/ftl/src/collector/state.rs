@@ -6,24 +6,36 @@ use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
 use crate::media::requests::Media;
 use crate::page::buffers::PageBuffers;
+use crate::terms::block::{BlockIndex, PoolIndex};
 use crate::terms::runtime::Runtime;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use aster_exec::WaitCell;
+use aster_units::LunIndex;
 use core::cell::Cell;
+
+/// A collector: its number, and the pool that it works for. There are as many as LUNs.
+#[derive(Clone, Copy)]
+pub(super) struct Post {
+    pub(super) number: LunIndex,
+    pub(super) pool: PoolIndex,
+}
 
 /// Moves data and erases blocks without being asked by the host.
 pub(crate) struct Collector<M: Mapping> {
     pub(super) scan: ScanPlace,
-    // Free blocks of a LUN at which it collects; more than configured while room for the stored map is made.
+    // Free blocks of a pool at which it collects; more than configured while room for the stored map is made.
     pub(super) gc_free_blocks: Cell<u32>,
     pub(super) gc_active: Cell<u32>,
-    // Woken whenever a LUN has finished a victim.
+    // Woken whenever a collector has finished a victim.
     pub(super) idle: Rc<WaitCell>,
     // Room is being made for a shutdown: the host programs nothing that would complete a word line.
     pub(super) collects_ahead: Cell<bool>,
-    // The LUNs whose garbage collection may erase an empty block although nobody needs the room.
+    // The pools whose garbage collection may erase an empty block although nobody needs the room.
     pub(super) erases_ahead: Box<[Cell<bool>]>,
+    // In a pool of several LUNs: the block out of which a collector completes its last page and
+    // word line.
+    pub(super) next_victims: Box<[Cell<Option<BlockIndex>>]>,
     pub(super) host_activity: HostActivity,
     pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
@@ -40,13 +52,18 @@ impl<M: Mapping> Collector<M> {
         let idle = Rc::new(WaitCell::default());
         let (ended, of_end) = (Rc::clone(&idle), Rc::clone(&runtime));
         journal.log_writer.when_ended(Box::new(move || ended.wake(of_end.exec())));
+        let (pools, luns) = {
+            let layout = &journal.blocks().table().layout;
+            (layout.all_pools(), layout.all_luns())
+        };
         Collector {
             scan: ScanPlace::default(),
             gc_free_blocks: Cell::new(runtime.config.collects_at()),
             gc_active: Cell::new(0),
             idle,
             collects_ahead: Cell::new(false),
-            erases_ahead: (0..runtime.geometry.total_luns()).map(|_| Cell::new(false)).collect(),
+            erases_ahead: pools.map(|_| Cell::new(false)).collect(),
+            next_victims: luns.map(|_| Cell::new(None)).collect(),
             host_activity: HostActivity::default(),
             mapping,
             blocks: Rc::clone(journal.blocks()),
@@ -57,7 +74,7 @@ impl<M: Mapping> Collector<M> {
         }
     }
 
-    /// Waits until `done` returns `Some`. It is called whenever a LUN's garbage collection has finished a
+    /// Waits until `done` returns `Some`. It is called whenever a collector has finished a
     /// victim.
     pub(super) async fn collection_ended(&self, done: impl FnMut() -> Option<()>) {
         self.idle.wait(self.runtime.exec(), done).await;

@@ -2,15 +2,17 @@
 //!
 //! A page is safe once its whole word line is programmed, or its block takes no more programs (see
 //! [`UnsafePrograms`]). Then the data that it replaces becomes stale, and the change waits for a log page.
-//! Moves made by garbage collection wait longer: until their block is empty.
+//! Moves made by garbage collection wait longer: until their block is empty. In a pool of several LUNs they
+//! do so only while the pool has no free block; at other times a loss of power leaves one to copy to anyway.
 
 use crate::durability::outbox::{LogEntry, Outbox};
 use crate::durability::unsafe_programs::{Change, DurableChange, Safety, UnsafePrograms};
+use crate::space::free::FreeLists;
 use crate::space::layout::BlockLayout;
 use crate::space::open::OpenBlocks;
 use crate::space::states::States;
 use crate::space::valid::ValidUnits;
-use crate::terms::block::{BlockIndex, BlockState, Stream};
+use crate::terms::block::{BlockIndex, BlockState, PoolIndex, Stream};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
@@ -29,12 +31,13 @@ const UNSAFE_EXPECTED: usize = 64;
 pub(crate) struct Durability {
     layout: BlockLayout,
     states: Rc<States>,
+    free: Rc<FreeLists>,
     open: Rc<OpenBlocks>,
     valid: Rc<ValidUnits>,
     outbox: Rc<Outbox>,
     depth: usize,
     programs: RefCell<UnsafePrograms>,
-    // Per LUN: moves out of the block that garbage collection is emptying.
+    // Per pool: moves out of the block that garbage collection is emptying.
     deferred: Box<[RefCell<Vec<DeferredMove>>]>,
     // Blocks that were collected and aren't erased yet, and the last log entry about each.
     collected: RefCell<Vec<(BlockIndex, u64)>>,
@@ -53,6 +56,7 @@ struct DeferredMove {
 /// The parts that changes are told to.
 pub(crate) struct Parts<'a> {
     pub(crate) states: &'a Rc<States>,
+    pub(crate) free: &'a Rc<FreeLists>,
     pub(crate) open: &'a Rc<OpenBlocks>,
     pub(crate) valid: &'a Rc<ValidUnits>,
     pub(crate) outbox: &'a Rc<Outbox>,
@@ -67,12 +71,13 @@ impl Durability {
         Durability {
             layout,
             states: Rc::clone(of.states),
+            free: Rc::clone(of.free),
             open: Rc::clone(of.open),
             valid: Rc::clone(of.valid),
             outbox: Rc::clone(of.outbox),
             depth,
             programs: RefCell::new(UnsafePrograms::of(&layout, depth)),
-            deferred: layout.all_luns().map(|_| RefCell::new(Vec::with_capacity(units))).collect(),
+            deferred: layout.all_pools().map(|_| RefCell::new(Vec::with_capacity(units))).collect(),
             collected: RefCell::new(Vec::with_capacity(layout.total_luns())),
             durable: Cell::default(),
         }
@@ -117,11 +122,11 @@ impl Durability {
         self.valid.set(change.to);
         self.programs.borrow_mut().changed(change);
     }
-    /// A logical unit of a LUN, which was at `from`, is unmapped by the command with this sequence number.
-    pub(crate) fn unmapped(&self, lun: LunIndex, lpn: Lpn, from: Upa, sequence: u64) {
+    /// A logical unit of a pool, which was at `from`, is unmapped by the command with this sequence number.
+    pub(crate) fn unmapped(&self, pool: PoolIndex, lpn: Lpn, from: Upa, sequence: u64) {
         self.programs.borrow_mut().unmapped(from);
         self.valid.clear(from);
-        self.forget_deferred(lun, lpn);
+        self.forget_deferred(pool, lpn);
         self.outbox.push(LogEntry::Trim { first: lpn, count: 1, sequence });
     }
     /// A program of the word line of `ppa` has ended. Once no loss of power can undo the line's pages any
@@ -129,6 +134,7 @@ impl Durability {
     #[inline]
     pub(crate) fn line_durable(&self, ppa: Ppa) -> bool {
         let lun = self.layout.lun_of_page(ppa);
+        let pool = self.layout.pool_of(lun);
         let (line, closed) = self.line_of(ppa);
         let mut durable = self.durable.take();
         let any = self.programs.borrow_mut().take_durable(lun, line, closed, &mut durable);
@@ -139,11 +145,11 @@ impl Durability {
             if !journals {
                 continue;
             }
-            if is_new {
-                self.forget_deferred(lun, change.lpn);
+            if is_new || !self.defers(pool) {
+                self.forget_deferred(pool, change.lpn);
                 self.outbox.push(LogEntry::Map { lpn: change.lpn, at: change.to });
             } else {
-                self.deferred[lun.index()].borrow_mut().push(DeferredMove { change, at });
+                self.deferred[pool.at()].borrow_mut().push(DeferredMove { change, at });
             }
         }
         self.durable.set(durable);
@@ -205,10 +211,37 @@ impl Durability {
 
     // ---- moves of garbage collection ----
 
+    /// Whether moves wait until their block is empty. If each counted by itself, a loss of power could find
+    /// blocks of which a part has moved, and none to move the rest to.
+    fn defers(&self, pool: PoolIndex) -> bool {
+        self.layout.has_one_lun() || self.free.in_pool(pool) == 0
+    }
+    /// A word line that waits for further pages and has the new version of a unit of this block, and the
+    /// stream that fills it. Lines of copies come first.
+    pub(crate) fn open_line_replacing(&self, block: BlockIndex) -> Option<(LunIndex, Stream)> {
+        let (programs, shape) = (self.programs.borrow(), self.layout.shape());
+        let first = shape.first_in(self.layout.first_page(block)).0;
+        let units = first..first + self.layout.units_per_block();
+        let mut found = None;
+        for lun in self.layout.luns_of(self.layout.pool_of_block(block)) {
+            for ppa in programs.replacing(lun, units.clone()) {
+                let (line, closed) = self.line_of(ppa);
+                if programs.safety(lun, ppa, line, closed) != Safety::Open {
+                    continue;
+                }
+                match self.open.find(self.layout.block_of(ppa)) {
+                    Some((Stream::Gc, _)) => return Some((lun, Stream::Gc)),
+                    Some((stream, _)) => found = Some((lun, stream)),
+                    None => {}
+                }
+            }
+        }
+        found
+    }
     /// A logical page has moved on or was unmapped: its copy by garbage collection needn't be journaled any
     /// more.
-    fn forget_deferred(&self, lun: LunIndex, lpn: Lpn) {
-        let mut deferred = self.deferred[lun.index()].borrow_mut();
+    fn forget_deferred(&self, pool: PoolIndex, lpn: Lpn) {
+        let mut deferred = self.deferred[pool.at()].borrow_mut();
         if let Some(at) = deferred.iter().position(|deferred| deferred.change.lpn == lpn) {
             deferred.swap_remove(at);
         }
@@ -217,17 +250,17 @@ impl Durability {
     /// power all pages are still in their old places, and the copies are stale. So there is always a block
     /// that can be erased to make room for copies.
     pub(crate) fn journal_moves(&self, block: BlockIndex) {
-        let lun = self.layout.lun_of(block);
-        if !self.deferred[lun.index()].borrow().is_empty() {
-            self.journal_deferred(lun);
+        let pool = self.layout.pool_of_block(block);
+        if !self.deferred[pool.at()].borrow().is_empty() {
+            self.journal_deferred(pool);
             let mut collected = self.collected.borrow_mut();
             debug_assert!(collected.iter().all(|&(of, _)| of != block), "{block:?} is emptied once");
             collected.push((block, self.outbox.last()));
         }
     }
     /// Journals the deferred moves of garbage collection.
-    pub(crate) fn journal_deferred(&self, lun: LunIndex) {
-        for DeferredMove { change, .. } in self.deferred[lun.index()].borrow_mut().drain(..) {
+    pub(crate) fn journal_deferred(&self, pool: PoolIndex) {
+        for DeferredMove { change, .. } in self.deferred[pool.at()].borrow_mut().drain(..) {
             self.outbox.push(LogEntry::Map { lpn: change.lpn, at: change.to });
         }
     }
@@ -251,11 +284,14 @@ impl Durability {
     pub(crate) fn to_undo(&self, units: Range<u32>) -> Vec<(Lpn, Upa)> {
         let programs = self.programs.borrow();
         let mut changes = Vec::with_capacity(self.deferred_moves() + programs.units());
-        for (lun, deferred) in (0..).map(LunIndex).zip(&self.deferred) {
+        let counts = |(_, lpn, _): &(u64, Lpn, Upa)| units.contains(&lpn.0);
+        for deferred in &self.deferred {
             let deferred = deferred.borrow();
-            let deferred = deferred.iter().map(|moved| (moved.at, moved.change.lpn, moved.change.from));
-            let all = deferred.chain(programs.unjournaled(lun));
-            changes.extend(all.filter(|(_, lpn, _)| units.contains(&lpn.0)));
+            let moves = deferred.iter().map(|moved| (moved.at, moved.change.lpn, moved.change.from));
+            changes.extend(moves.filter(counts));
+        }
+        for lun in self.layout.all_luns() {
+            changes.extend(programs.unjournaled(lun).filter(counts));
         }
         changes.sort_unstable_by_key(|&(at, ..)| core::cmp::Reverse(at));
         changes.into_iter().map(|(_, lpn, from)| (lpn, from)).collect()
@@ -283,9 +319,11 @@ impl Durability {
         let programs = self.programs.borrow();
         let mut live = Vec::with_capacity(self.deferred_moves() + programs.units());
         let mut stale = Vec::with_capacity(programs.units());
-        for (lun, deferred) in (0..).map(LunIndex).zip(&self.deferred) {
-            // Places that the log still has for a page, and places that may become a page's.
+        // Places that the log still has for a page, and places that may become a page's.
+        for deferred in &self.deferred {
             live.extend(deferred.borrow().iter().map(|deferred| deferred.change.from));
+        }
+        for lun in self.layout.all_luns() {
             for (at, copy_of) in programs.in_flight(lun) {
                 let is_stale = copy_of.is_some_and(|(lpn, from)| mapped(lpn) != from);
                 if is_stale { stale.push(at) } else { live.push(at) }
@@ -342,7 +380,7 @@ impl Durability {
         };
         let layout = &self.layout;
         let programs = self.programs.borrow();
-        for (lun, deferred) in (0..).map(LunIndex).zip(&self.deferred) {
+        for lun in layout.all_luns() {
             for open in self.open.of_lun(lun) {
                 let line = layout.pages_per_line();
                 note(open.block, u32::from(open.next) / line * line);
@@ -350,6 +388,8 @@ impl Durability {
             for ppa in programs.pages(lun) {
                 note(layout.block_of(ppa), layout.page_in_block(Ppa(layout.line_of(ppa).start)));
             }
+        }
+        for deferred in &self.deferred {
             for moved in deferred.borrow().iter() {
                 let page = layout.shape().page_of(moved.change.to);
                 note(layout.block_of(page), layout.page_in_block(page));

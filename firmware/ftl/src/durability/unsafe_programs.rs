@@ -246,6 +246,12 @@ impl UnsafePrograms {
     pub(crate) fn pages(&self, lun: LunIndex) -> impl Iterator<Item = Ppa> {
         self.luns[lun.index()].iter().map(|program| program.ppa)
     }
+    /// The pages of a LUN's programs that have replaced a unit in `units`.
+    pub(crate) fn replacing(&self, lun: LunIndex, units: core::ops::Range<u32>) -> impl Iterator<Item = Ppa> {
+        let replaces = move |state: &UnitState| state.change.is_some_and(|(_, from)| units.contains(&from.0));
+        let programs = self.luns[lun.index()].iter();
+        programs.filter(move |program| self.states(program).iter().any(&replaces)).map(|program| program.ppa)
+    }
     /// The number of units that there is room for.
     pub(crate) fn units(&self) -> usize {
         self.luns.iter().map(Vec::len).sum::<usize>() * self.shape.per_page() as usize

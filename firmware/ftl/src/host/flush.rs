@@ -38,7 +38,7 @@ impl<M: Mapping> Host<M> {
                     // The line may have been completed, and may even be durable, if this task waited for
                     // the LUN's queue.
                     None if self.is_safe(lun, order) => break,
-                    None => self.blocks.wait_durable(lun).await,
+                    None => self.blocks.wait_durable(self.blocks.table().layout.pool_of(lun)).await,
                 }
             }
         }

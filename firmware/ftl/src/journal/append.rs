@@ -2,7 +2,7 @@
 //! block. The first change after power-on marks the root record as outdated.
 
 use crate::blocks::pool::BlockPool;
-use crate::blocks::table::Next;
+use crate::blocks::table::{Destination, Next};
 use crate::journal::due::Due;
 use crate::journal::health::Health;
 use crate::journal::record::RootRecord;
@@ -66,15 +66,15 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Begins to program the next pages of a LUN's open block from the buffers in `from`, one per page, and
+    /// Begins to program the next pages of an open block there from the buffers in `from`, one per page, and
     /// at most as many as begin together. If whole lines are programmed, padding completes them. For each
     /// slot of each buffer `copies` has the logical unit that it copies and the place that it comes from. A
     /// unit that isn't `is_current` any more is removed from the page's record, so that no loss of power
     /// brings it back. Nothing may happen between the choice of the pages and their submission. Returns
-    /// `None` if the LUN has no room.
+    /// `None` if there is no room.
     pub(crate) async fn begin_programs(
         &self,
-        lun: LunIndex,
+        to: Destination,
         stream: Stream,
         from: &[BufferId],
         copies: &[(Lpn, Upa)],
@@ -83,14 +83,14 @@ impl Writer {
     ) -> Option<Programs> {
         self.runtime.core.settle().await;
         loop {
-            let tried = self.media.queued(|| self.try_programs(lun, stream, from, copies, &is_current));
+            let tried = self.media.queued(|| self.try_programs(to, stream, from, copies, &is_current));
             let begun = self.runtime.waiting(Wait::FlashQueue, tried).await;
             match begun {
                 Begun::Programs(programs) => {
                     for at in 0..programs.all().count() {
                         self.count_program(if at < from.len() { cause } else { Cause::Padding });
                     }
-                    self.due.after_program(lun);
+                    self.due.after_program(self.blocks.table().layout.lun_of_page(programs.first));
                     return Some(programs);
                 }
                 Begun::NotFreeListed => self.due.next_log_page().await,
@@ -101,7 +101,7 @@ impl Writer {
     /// As [`Writer::begin_programs`] for one page, but only into a block that the log already lists. Returns
     /// `None` if there is none.
     pub(crate) async fn begin_in_listed_block(&self, lun: LunIndex, from: BufferId) -> Option<Programs> {
-        let begin = || self.try_programs(lun, Stream::Host(0), &[from], &[], |_, _| true);
+        let begin = || self.try_programs(Destination::Lun(lun), Stream::Host(0), &[from], &[], |_, _| true);
         let Begun::Programs(programs) = self.media.queued(begin).await else {
             return None;
         };
@@ -111,14 +111,14 @@ impl Writer {
     }
     fn try_programs(
         &self,
-        lun: LunIndex,
+        to: Destination,
         stream: Stream,
         from: &[BufferId],
         copies: &[(Lpn, Upa)],
         is_current: impl Fn(Lpn, Upa) -> bool,
     ) -> Option<Begun> {
         let count = self.runtime.config.lines.at_once() as usize;
-        let next = self.blocks.table().next_page(lun, stream);
+        let next = self.blocks.table().next_page(to, stream);
         let first = match next {
             Next::Page(first) => first,
             Next::NotFreeListed => return Some(Begun::NotFreeListed),
@@ -142,7 +142,7 @@ impl Writer {
                 self.pages.drop_units(buffer, stale);
             }
             *tag = self.media.try_program(Ppa(page), buffer, source);
-            self.blocks.take_page(lun, Ppa(page), copy_of);
+            self.blocks.take_page(Ppa(page), copy_of);
         }
         Some(Begun::Programs(Programs { first, tags, data: from.len() }))
     }
@@ -154,7 +154,7 @@ impl Writer {
             let next = self.blocks.table().open.next_of_line(lun, stream);
             let Some(ppa) = next else { return Some(None) };
             let tag = self.media.try_program(ppa, from, stream.source())?;
-            self.blocks.take_page(lun, ppa, &[]);
+            self.blocks.take_page(ppa, &[]);
             Some(Some((ppa, tag)))
         });
         let begun = self.runtime.waiting(Wait::FlashQueue, tried).await;
@@ -233,7 +233,14 @@ mod tests {
             let current = |_, _| true;
             appending
                 .writer
-                .begin_programs(lun, Stream::Host(0), &[BufferId(0)], &[], current, Cause::Host)
+                .begin_programs(
+                    Destination::Lun(lun),
+                    Stream::Host(0),
+                    &[BufferId(0)],
+                    &[],
+                    current,
+                    Cause::Host,
+                )
                 .await;
         });
         parts.run();

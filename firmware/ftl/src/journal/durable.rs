@@ -16,21 +16,22 @@ impl Writer {
     pub(crate) async fn program_done(&self, ppa: Ppa, tag: Tag) -> Option<Programmed> {
         let outcome = self.media.done(tag).await;
         let done = outcome.status == FlashStatus::Done;
-        let (ended, durable, failing, lun) = {
+        let (ended, durable, failing, pool) = {
             let blocks = self.blocks.table();
             let block = blocks.layout.block_of(ppa);
             let ended = blocks.program_ended(ppa, !done);
             let failing = ended && blocks.states.of(block) == BlockState::Failing;
-            (ended, !done && blocks.durability.block_durable(block), failing, blocks.layout.lun_of(block))
+            let durable = !done && blocks.durability.block_durable(block);
+            (ended, durable, failing, blocks.layout.pool_of_block(block))
         };
         if failing {
             self.health.media_changed();
         }
         if ended || durable {
-            self.blocks.collection.ask(lun);
+            self.blocks.collection.ask(pool);
         }
         if !done {
-            self.blocks.durable_changed(lun);
+            self.blocks.durable_changed(pool);
         }
         done.then(|| Programmed::new(ppa))
     }
@@ -45,15 +46,16 @@ impl Writer {
     /// Waits until a loss of power can't undo a page that the host wrote. Completes its word line if nothing
     /// else does.
     pub(crate) async fn make_page_durable(&self, ppa: Ppa) {
-        let lun = {
-            let blocks = self.blocks.table();
-            blocks.layout.lun_of_page(ppa)
+        let (lun, pool) = {
+            let layout = &self.blocks.table().layout;
+            let lun = layout.lun_of_page(ppa);
+            (lun, layout.pool_of(lun))
         };
         loop {
             let safety = self.blocks.table().durability.safety(ppa);
             match safety {
                 Safety::Safe => return,
-                Safety::Pending => self.blocks.wait_durable(lun).await,
+                Safety::Pending => self.blocks.wait_durable(pool).await,
                 Safety::Open => {
                     let Some(stream) = self.stream_of_line(lun, ppa) else { return };
                     // `None` if other tasks have completed the line while this one waited for the LUN's
@@ -118,6 +120,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::table::Destination;
     use crate::durability::unsafe_programs::Change;
     use crate::terms::cause::Cause;
     use crate::terms::config::{FtlConfig, LineConfig};
@@ -141,8 +144,10 @@ mod tests {
         let programmed = Rc::clone(&at);
         parts.exec.spawn(async move {
             let current = |_, _| true;
-            let begun =
-                journal.writer.begin_programs(LUN, stream, &[BufferId(0)], &[], current, Cause::Host).await;
+            let begun = journal
+                .writer
+                .begin_programs(Destination::Lun(LUN), stream, &[BufferId(0)], &[], current, Cause::Host)
+                .await;
             let (ppa, tag) = begun.expect("there is room").first();
             let done = journal.writer.program_done(ppa, tag).await.expect("the program succeeds");
             let change = Change { lpn: Lpn(1), from: Upa::NONE, to: journal.runtime().units.first_in(ppa) };

@@ -63,18 +63,15 @@ impl Health {
     /// Tells the watcher the state of the media.
     pub(crate) fn media_changed(&self) {
         if let Some(watcher) = self.media_watcher.borrow().as_ref() {
-            let needed = self.runtime.config.areas().blocks_needed_per_lun() as u32;
+            let needed = self.runtime.config.areas().blocks_needed_per_pool() as u32;
             let blocks = self.blocks.table();
-            // In percent of the spare blocks that the factory left. For a LUN without any this is 100 until
+            // In percent of the spare blocks that the factory left. For a pool without any this is 100 until
             // one more block goes bad.
-            let spare_percent = |lun| match blocks.states.factory_good(lun).saturating_sub(needed) {
-                0 => 100 * u32::from(blocks.states.good(lun) == blocks.states.factory_good(lun)),
-                spare => blocks.states.good(lun).saturating_sub(needed) * 100 / spare,
+            let spare_percent = |pool| match blocks.states.factory_good_in(pool).saturating_sub(needed) {
+                0 => 100 * u32::from(blocks.states.good_in(pool) == blocks.states.factory_good_in(pool)),
+                spare => blocks.states.good_in(pool).saturating_sub(needed) * 100 / spare,
             };
-            let available_spare = (0..self.runtime.geometry.total_luns())
-                .map(|lun| spare_percent(LunIndex(lun)))
-                .min()
-                .unwrap_or(0);
+            let available_spare = blocks.layout.all_pools().map(spare_percent).min().unwrap_or(0);
             watcher(MediaState {
                 available_spare: available_spare.min(100) as u8,
                 read_only: self.runtime.state() == DriveState::ReadOnly,
@@ -89,14 +86,14 @@ impl Health {
         let (addr, good) = {
             let blocks = self.blocks.table();
             blocks.retire(block);
-            (blocks.layout.block_addr(block), blocks.states.good(lun))
+            (blocks.layout.block_addr(block), blocks.states.good_in(blocks.layout.pool_of(lun)))
         };
         self.runtime.count(|s| s.grown_bad_blocks += 1);
         self.runtime.emit(|| Event::BlockRetired {
             lun: self.runtime.config.planes().lun_and_plane(lun).0.0,
             block: self.runtime.config.planes().block_in_lun(lun, addr).0,
         });
-        if u64::from(good) < self.runtime.config.areas().blocks_needed_per_lun()
+        if u64::from(good) < self.runtime.config.areas().blocks_needed_per_pool()
             && self.runtime.state() == DriveState::Ready
         {
             self.set_state(DriveState::ReadOnly);

@@ -406,8 +406,7 @@ impl LogWriter {
         }
         self.root.store(false);
         // Tasks that wait for room learn that there will be none.
-        (0..self.runtime.geometry.total_luns())
-            .for_each(|lun| self.blocks.queues.room_changed(LunIndex(lun)));
+        self.blocks.table().layout.all_pools().for_each(|pool| self.blocks.queues.room_changed(pool));
         self.blocks.queues.tell_full();
         self.blocks.queues.ask_flush();
         self.end_watchers.borrow().iter().for_each(|watcher| watcher());

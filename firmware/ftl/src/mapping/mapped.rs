@@ -193,8 +193,9 @@ impl<M: Mapping> Mapped<M> {
         self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
         let sequence = self.blocks.sequence.next();
         let from = self.map.set(room, pin, Upa::NONE);
-        let lun = self.blocks.lun_of(self.runtime.units.frame_of(lpn));
-        self.blocks.table().durability.unmapped(lun, lpn, from, sequence);
+        let layout = &self.blocks.table().layout;
+        let lun = layout.lun_of(layout.block_of_unit(from));
+        self.blocks.table().durability.unmapped(layout.pool_of(lun), lpn, from, sequence);
         self.journal.due.after_program(lun);
         self.runtime.emit(|| Event::MapUpdated { lpn: lpn.0, ppa: Upa::NONE.0 });
     }

@@ -1,14 +1,15 @@
 //! The drive's flash, for a mapping that keeps its pages there.
 
 use crate::blocks::programmed::Programmed;
+use crate::blocks::table::Destination;
 use crate::journal::state::Journal;
-use crate::terms::block::Stream;
+use crate::terms::block::{PoolIndex, Stream};
 use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
 use crate::terms::sizes::PROGRAM_ATTEMPTS;
 use alloc::rc::Rc;
 use aster_ports::flash::Tag;
-use aster_units::{BufferId, Lpn, LunIndex, Ppa, Upa};
+use aster_units::{BufferId, Lpn, Ppa, Upa};
 
 /// Reads and writes the map's own units. They are pages of the FTL like those of the host, so that garbage
 /// collection, log and recovery treat them alike.
@@ -19,9 +20,9 @@ impl MapStore {
     pub(super) fn journal(&self) -> &Rc<Journal> {
         &self.0
     }
-    /// The LUN that a unit lies in.
-    pub(super) fn lun_of(&self, unit: Lpn) -> LunIndex {
-        self.0.blocks().lun_of(self.0.runtime().units.frame_of(unit))
+    /// The pool that a unit lies in.
+    pub(super) fn pool_of(&self, unit: Lpn) -> PoolIndex {
+        self.0.blocks().pool_of(self.0.runtime().units.frame_of(unit))
     }
     /// Begins to read a page. Until [`MapStore::end_read`] its block isn't erased.
     pub(super) async fn begin_read(&self, at: Upa, into: BufferId) -> Tag {
@@ -44,18 +45,18 @@ impl MapStore {
         self.end_read(unit, at, into, tag).await
     }
     /// Programs a unit's page from a buffer after writing the OOB record there. Calls `moved` to change the
-    /// map as soon as the program has ended. Returns `None` if the LUN has no room or every attempt has
+    /// map as soon as the program has ended. Returns `None` if there is no room or every attempt has
     /// failed.
     pub(super) async fn write(&self, unit: Lpn, from: BufferId, moved: impl Fn(Programmed)) -> Option<Ppa> {
         let sequence = self.0.blocks().sequence.next();
         let record = OobRecord { kind: PageKind::Data, lpn: unit.0, sequence, lost_sectors: 0, copy: 0 };
         self.0.pages().put_record(from, &record);
-        let lun = self.lun_of(unit);
+        let to = Destination::Pool(self.pool_of(unit));
         for _ in 0..PROGRAM_ATTEMPTS {
             let programs = self
                 .0
                 .writer
-                .begin_programs(lun, Stream::Mapping, &[from], &[], |_, _| true, Cause::Metadata)
+                .begin_programs(to, Stream::Mapping, &[from], &[], |_, _| true, Cause::Metadata)
                 .await?;
             let (page, tag) = programs.first();
             let done = self.0.writer.program_done(page, tag).await.map(&moved);

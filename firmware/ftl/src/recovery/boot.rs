@@ -189,15 +189,16 @@ impl<M: Mapping> Recovery<M> {
         self.runtime.end_boot();
         self.blocks.queues.ask_flush();
     }
-    /// Checks that each LUN has the blocks that the capacity needs. A fresh drive without them fails to boot;
-    /// one that has been written becomes read-only. Failing blocks don't count.
+    /// Checks that each pool has the blocks that the capacity needs. A fresh drive without them fails to
+    /// boot; one that has been written becomes read-only. Failing blocks don't count.
     fn check_good_blocks(&self, boot: Boot) -> Result<DriveState, BootError> {
-        let needed = self.runtime.config.areas().blocks_needed_per_lun();
+        let needed = self.runtime.config.areas().blocks_needed_per_pool();
         let blocks = self.blocks.table();
-        for lun in (0..self.runtime.geometry.total_luns()).map(LunIndex) {
-            let good = blocks.states.good(lun);
+        for pool in blocks.layout.all_pools() {
+            let good = blocks.states.good_in(pool);
             if u64::from(good) < needed {
-                let error = BootError::TooFewBlocks { lun, good, needed };
+                let luns = (blocks.layout.first_lun(pool), self.runtime.config.luns_per_pool());
+                let error = BootError::TooFewBlocks { luns, good, needed };
                 return if boot == Boot::Fresh { Err(error) } else { Ok(DriveState::ReadOnly) };
             }
         }

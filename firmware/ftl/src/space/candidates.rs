@@ -2,13 +2,13 @@
 
 use crate::space::layout::BlockLayout;
 use crate::space::wear::Wear;
-use crate::terms::block::BlockIndex;
+use crate::terms::block::{BlockIndex, PoolIndex};
 use crate::terms::sizes::PAGES_PER_WORD_LINE_MAX;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec;
 use aster_parties::{ClosedBlocks, VictimPolicy};
-use aster_units::{BlockAddr, LunIndex, Ppa};
+use aster_units::{BlockAddr, Ppa};
 use core::cell::{Cell, RefCell};
 
 /// The most blocks that a search for a page to copy skips: each page of a word line may belong to a different
@@ -112,14 +112,14 @@ impl Candidates {
     pub(crate) fn has(&self, block: BlockIndex) -> bool {
         self.blocks.borrow().valid[block.at()] != NO_CANDIDATE
     }
-    /// Whether collecting a block of the LUN gains anything.
-    pub(crate) fn has_stale(&self, lun: LunIndex) -> bool {
+    /// Whether collecting a block of the pool gains anything.
+    pub(crate) fn has_stale(&self, pool: PoolIndex) -> bool {
         let units = self.layout.units_per_block();
-        self.blocks.borrow().valid[self.layout.blocks_of(lun)].iter().any(|&valid| valid < units)
+        self.blocks.borrow().valid[self.layout.blocks_of_pool(pool)].iter().any(|&valid| valid < units)
     }
-    /// Whether a candidate of the LUN is empty.
-    pub(crate) fn has_empty(&self, lun: LunIndex) -> bool {
-        self.blocks.borrow().valid[self.layout.blocks_of(lun)].contains(&0)
+    /// Whether a candidate of the pool is empty.
+    pub(crate) fn has_empty(&self, pool: PoolIndex) -> bool {
+        self.blocks.borrow().valid[self.layout.blocks_of_pool(pool)].contains(&0)
     }
     /// Whether any candidate may have become empty since [`Candidates::forget_emptied`].
     pub(crate) fn may_be_emptied(&self) -> bool {
@@ -129,47 +129,48 @@ impl Candidates {
     pub(crate) fn forget_emptied(&self) {
         self.emptied.set(false);
     }
-    /// Empty candidates of the LUN should be looked for again.
-    pub(crate) fn note_emptied(&self, lun: LunIndex) {
-        self.emptied.set(self.emptied.get() || self.has_empty(lun));
+    /// Empty candidates of the pool should be looked for again.
+    pub(crate) fn note_emptied(&self, pool: PoolIndex) {
+        self.emptied.set(self.emptied.get() || self.has_empty(pool));
     }
 
     // ---- which one is next ----
 
     /// Takes the oldest empty candidate, else the one that the policy chooses. `None` if collecting would
     /// gain nothing.
-    pub(crate) fn take_best(&self, lun: LunIndex) -> Option<BlockIndex> {
-        let block = self.best(lun)?;
+    pub(crate) fn take_best(&self, pool: PoolIndex) -> Option<BlockIndex> {
+        let block = self.best(pool)?;
         self.withdraw(block);
         Some(block)
     }
-    fn best(&self, lun: LunIndex) -> Option<BlockIndex> {
-        let (range, blocks) = (self.layout.blocks_of(lun), self.blocks.borrow());
-        let chosen = self.wear.with_lun(lun, |erases| {
+    fn best(&self, pool: PoolIndex) -> Option<BlockIndex> {
+        let (range, blocks) = (self.layout.blocks_of_pool(pool), self.blocks.borrow());
+        let chosen = self.wear.with_pool(pool, |erases| {
             let of = (&blocks.valid[range.clone()], &blocks.closed_at[range], erases);
+            let lun = self.layout.first_lun(pool);
             let closed = ClosedBlocks::new(lun, self.layout.units_per_block(), self.closings.get(), of)?;
             if closed.fewest_valid() == 0 {
                 return Some(closed.oldest_of_fewest_valid());
             }
             let mut policy = self.policy.borrow_mut();
             let block = policy.choose(&closed);
-            assert!(closed.offers(block), "{policy:?} chose {block:?} of {lun:?}, which was not offered");
+            assert!(closed.offers(block), "{policy:?} chose {block:?} of {pool:?}, which was not offered");
             Some(block)
         });
-        Some(self.layout.block_index(lun, chosen?))
+        Some(self.layout.block_index(self.layout.first_lun(pool), chosen?))
     }
     /// What the victim policy chooses of blocks that are not those of the table.
     pub(crate) fn choose(&self, closed: &ClosedBlocks<'_>) -> BlockAddr {
         self.policy.borrow_mut().choose(closed)
     }
-    /// Takes the LUN's oldest empty candidate.
-    pub(crate) fn take_empty_of(&self, lun: LunIndex) -> Option<BlockIndex> {
-        if !self.has_empty(lun) {
+    /// Takes the pool's oldest empty candidate.
+    pub(crate) fn take_empty_of(&self, pool: PoolIndex) -> Option<BlockIndex> {
+        if !self.has_empty(pool) {
             return None;
         }
-        self.take_best(lun)
+        self.take_best(pool)
     }
-    /// Takes an empty candidate of any LUN.
+    /// Takes an empty candidate of any pool.
     pub(crate) fn take_empty(&self) -> Option<BlockIndex> {
         let block = self.blocks.borrow().valid.iter().position(|&valid| valid == 0)?;
         let block = BlockIndex(block as u32);
@@ -184,15 +185,15 @@ impl Candidates {
         }
         is_empty
     }
-    /// Takes the candidate with the fewest erases if it is more than `spread` erases behind the LUN's most
+    /// Takes the candidate with the fewest erases if it is more than `spread` erases behind the pool's most
     /// worn block; of several, the oldest.
-    pub(crate) fn take_cold(&self, lun: LunIndex, spread: u32) -> Option<BlockIndex> {
-        let most = self.wear.most(lun);
+    pub(crate) fn take_cold(&self, pool: PoolIndex, spread: u32) -> Option<BlockIndex> {
+        let most = self.wear.most(pool);
         if most <= spread {
             return None;
         }
-        let (range, blocks) = (self.layout.blocks_of(lun), self.blocks.borrow());
-        let least = self.wear.with_lun(lun, |erases| {
+        let (range, blocks) = (self.layout.blocks_of_pool(pool), self.blocks.borrow());
+        let least = self.wear.with_pool(pool, |erases| {
             let candidates = (0..erases.len()).filter(|&at| blocks.valid[range.start + at] != NO_CANDIDATE);
             let least = candidates.min_by_key(|&at| (erases[at], blocks.closed_at[range.start + at]))?;
             (most - erases[least] > spread).then_some(least)
@@ -204,11 +205,11 @@ impl Candidates {
     }
     /// Calls `find` with candidates in the order in which they would be collected, until it finds something.
     /// The candidates are not changed.
-    pub(crate) fn find_page(&self, lun: LunIndex, find: impl Fn(BlockIndex) -> Option<Ppa>) -> Option<Ppa> {
+    pub(crate) fn find_page(&self, pool: PoolIndex, find: impl Fn(BlockIndex) -> Option<Ppa>) -> Option<Ppa> {
         let mut passed = [(BlockIndex(0), NO_CANDIDATE); PASSED_MAX];
         let mut count = 0;
         let found = loop {
-            let Some(block) = self.best(lun) else { break None };
+            let Some(block) = self.best(pool) else { break None };
             let page = find(block);
             if page.is_some() || count == PASSED_MAX {
                 break page;

@@ -5,8 +5,8 @@
 
 use crate::space::layout::BlockLayout;
 use crate::space::wear::Wear;
-use crate::terms::bits::Bits;
-use crate::terms::block::{BlockIndex, Stream};
+use crate::terms::bits::{Bits, cells};
+use crate::terms::block::{BlockIndex, PoolIndex, Stream};
 use crate::terms::config::WearLevelling;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -23,6 +23,8 @@ pub(crate) struct FreeLists {
     layout: BlockLayout,
     wear: Rc<Wear>,
     luns: Box<[RefCell<LunFree>]>,
+    // Free blocks per pool.
+    in_pool: Box<[Cell<u32>]>,
     // Blocks that recovery has not verified as erased.
     unverified: Bits,
     // Blocks listed by the last log page before a loss of power.
@@ -59,6 +61,7 @@ impl FreeLists {
             layout,
             wear: Rc::clone(wear),
             luns: layout.all_luns().map(|at| RefCell::new(lun(at))).collect(),
+            in_pool: cells(layout.total_pools(), 0),
             unverified: Bits::new(layout.total() as usize),
             at_power_on: RefCell::default(),
             is_logged: Cell::new(true),
@@ -70,6 +73,7 @@ impl FreeLists {
             lun.blocks.clear();
             (lun.listed, lun.listing) = (0, 0);
         }
+        self.in_pool.iter().for_each(|count| count.set(0));
         self.unverified.clear_all();
         self.at_power_on.borrow_mut().clear();
         self.is_logged.set(true);
@@ -83,11 +87,28 @@ impl FreeLists {
         self.lun(lun).borrow().blocks.len()
     }
 
+    /// Free blocks of a pool.
+    #[inline]
+    pub(crate) fn in_pool(&self, pool: PoolIndex) -> usize {
+        self.in_pool[pool.at()].get() as usize
+    }
+    /// Free blocks of a pool that the last log page lists.
+    pub(crate) fn listed_in(&self, pool: PoolIndex) -> usize {
+        self.layout.luns_of(pool).map(|lun| self.listed(lun)).sum()
+    }
+    fn leaves(&self, block: BlockIndex) -> BlockIndex {
+        let count = &self.in_pool[self.layout.pool_of_block(block).at()];
+        count.set(count.get() - 1);
+        block
+    }
+
     // ---- blocks come and go ----
 
     /// Puts an erased block among the free ones. Blocks that a log page lists, or is about to list, stay at
     /// the front; the others follow in the order of their wear.
     pub(crate) fn put(&self, block: BlockIndex) {
+        let count = &self.in_pool[self.layout.pool_of_block(block).at()];
+        count.set(count.get() + 1);
         let mut lun = self.lun(self.layout.lun_of(block)).borrow_mut();
         debug_assert!(!lun.blocks.contains(&block), "{block:?} is free already");
         assert!((lun.blocks.len() as u32) < self.layout.blocks_per_lun(), "more free blocks than a LUN has");
@@ -118,7 +139,7 @@ impl FreeLists {
         lun.listed = lun.listed.saturating_sub(1);
         lun.listing = lun.listing.saturating_sub(1);
         assert!(lun.named() <= lun.blocks.len(), "more blocks are listed than there are");
-        Some(block)
+        Some(self.leaves(block))
     }
     /// Takes a free block that is known to be erased: the least worn unlisted one, else the last one.
     pub(crate) fn take_unlisted(&self, lun: LunIndex) -> Option<BlockIndex> {
@@ -128,7 +149,7 @@ impl FreeLists {
         let unlisted = (lun.named()..blocks.len()).rev().filter(|&at| is_known(&blocks[at]));
         let unlisted = unlisted.min_by_key(|&at| self.wear.of(blocks[at]));
         let at = unlisted.or_else(|| blocks.iter().rposition(is_known))?;
-        lun.remove(at)
+        lun.remove(at).map(|block| self.leaves(block))
     }
 
     // ---- what log pages list ----
@@ -147,6 +168,12 @@ impl FreeLists {
     }
     /// Whether the LUN is about to run out of listed free blocks and has unlisted ones.
     pub(crate) fn wants_page(&self, lun: LunIndex) -> bool {
+        if !self.layout.has_one_lun() {
+            // Others may have listed ones. Half of what the pool has is enough.
+            let pool = self.layout.pool_of(lun);
+            let (listed, free) = (self.listed_in(pool), self.in_pool(pool));
+            return self.is_logged() && listed < (free / 2).max(LISTED_MIN) && free > listed;
+        }
         let lun = self.lun(lun).borrow();
         self.is_logged() && lun.listed < LISTED_MIN && lun.blocks.len() > lun.listed
     }
@@ -209,7 +236,7 @@ impl FreeLists {
         let place = lun.blocks.iter().take(lun.listing).position(|block| listed.contains(block))?;
         let block = lun.blocks.remove(place)?;
         lun.listing -= 1;
-        Some(block)
+        Some(self.leaves(block))
     }
     /// Marks a free block as unverified: since the last loss of power it is unknown whether it is erased.
     pub(crate) fn set_unverified(&self, block: BlockIndex) {
@@ -231,7 +258,7 @@ impl FreeLists {
         }
         let mut lun = self.lun(self.layout.lun_of(block)).borrow_mut();
         let at = lun.blocks.iter().position(|&free| free == block);
-        at.and_then(|at| lun.remove(at)).is_some()
+        at.and_then(|at| lun.remove(at)).map(|block| self.leaves(block)).is_some()
     }
 }
 

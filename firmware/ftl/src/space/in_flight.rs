@@ -2,7 +2,7 @@
 
 use crate::space::layout::BlockLayout;
 use crate::terms::bits::cells;
-use crate::terms::block::BlockIndex;
+use crate::terms::block::{BlockIndex, PoolIndex};
 use alloc::boxed::Box;
 use aster_units::{LunIndex, Ppa};
 use core::cell::Cell;
@@ -76,12 +76,18 @@ impl InFlight {
         assert!(erases.get() > 0, "an erase in {lun:?} ends that has not begun");
         erases.set(erases.get() - 1);
     }
-    /// Whether the LUN will soon have another free block that doesn't come from garbage collection.
-    pub(crate) fn is_erasing(&self, lun: LunIndex) -> bool {
-        self.erases[lun.index()].get() > 0
+    /// Programs in flight in a LUN.
+    #[inline]
+    pub(crate) fn programs_in(&self, lun: LunIndex) -> u32 {
+        self.lun_programs[lun.index()].get()
     }
-    /// Whether neither programs nor erases are in flight in the LUN.
-    pub(crate) fn is_at_rest(&self, lun: LunIndex) -> bool {
-        self.lun_programs[lun.index()].get() == 0 && !self.is_erasing(lun)
+    /// Whether the pool will soon have another free block that doesn't come from garbage collection.
+    pub(crate) fn is_erasing(&self, pool: PoolIndex) -> bool {
+        self.layout.luns_of(pool).any(|lun| self.erases[lun.index()].get() > 0)
+    }
+    /// Whether neither programs nor erases are in flight in the pool.
+    pub(crate) fn is_at_rest(&self, pool: PoolIndex) -> bool {
+        let programs = |lun: LunIndex| self.lun_programs[lun.index()].get();
+        self.layout.luns_of(pool).all(|lun| programs(lun) == 0) && !self.is_erasing(pool)
     }
 }

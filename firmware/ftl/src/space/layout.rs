@@ -1,6 +1,6 @@
 //! Where blocks lie: their numbers within the whole drive, and their pages, word lines and units.
 
-use crate::terms::block::BlockIndex;
+use crate::terms::block::{BlockIndex, PoolIndex};
 use crate::terms::config::FtlConfig;
 use crate::terms::units::UnitShape;
 use aster_units::{BlockAddr, LunIndex, Ppa, Upa};
@@ -10,6 +10,8 @@ use core::ops::Range;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockLayout {
     luns: u32,
+    // LUNs that share their spare blocks; their numbers follow each other.
+    luns_per_pool: u32,
     blocks_per_lun: u32,
     pages_per_block: u32,
     // Pages per word line: all are lost if the program of the last one is cut off.
@@ -21,6 +23,7 @@ impl BlockLayout {
     pub(crate) fn of(config: &FtlConfig) -> Self {
         BlockLayout {
             luns: config.geometry.total_luns(),
+            luns_per_pool: config.luns_per_pool(),
             blocks_per_lun: config.geometry.blocks_per_lun,
             pages_per_block: u32::from(config.geometry.pages_per_block),
             pages_per_line: u32::from(config.lines.pages),
@@ -39,6 +42,17 @@ impl BlockLayout {
     }
     pub(crate) fn all_luns(&self) -> impl Iterator<Item = LunIndex> + use<> {
         (0..self.luns).map(LunIndex)
+    }
+    /// Whether a pool has one LUN.
+    #[inline]
+    pub(crate) fn has_one_lun(&self) -> bool {
+        self.luns_per_pool == 1
+    }
+    pub(crate) fn total_pools(&self) -> usize {
+        (self.luns / self.luns_per_pool) as usize
+    }
+    pub(crate) fn all_pools(&self) -> impl Iterator<Item = PoolIndex> + use<> {
+        (0..self.luns / self.luns_per_pool).map(PoolIndex)
     }
     pub(crate) fn blocks_per_lun(&self) -> u32 {
         self.blocks_per_lun
@@ -80,6 +94,29 @@ impl BlockLayout {
     pub(crate) fn blocks_of(&self, lun: LunIndex) -> Range<usize> {
         let start = (lun.0 * self.blocks_per_lun) as usize;
         start..start + self.blocks_per_lun as usize
+    }
+    /// The pool that a LUN belongs to.
+    #[inline]
+    pub(crate) fn pool_of(&self, lun: LunIndex) -> PoolIndex {
+        PoolIndex(lun.0 / self.luns_per_pool)
+    }
+    #[inline]
+    pub(crate) fn pool_of_block(&self, block: BlockIndex) -> PoolIndex {
+        self.pool_of(self.lun_of(block))
+    }
+    /// The LUNs of a pool.
+    pub(crate) fn luns_of(&self, pool: PoolIndex) -> impl Iterator<Item = LunIndex> + Clone + use<> {
+        let first = self.first_lun(pool).0;
+        (first..first + self.luns_per_pool).map(LunIndex)
+    }
+    /// The first LUN of a pool.
+    pub(crate) fn first_lun(&self, pool: PoolIndex) -> LunIndex {
+        LunIndex(pool.0 * self.luns_per_pool)
+    }
+    /// The blocks of a pool, as indices into an array of all blocks of the drive.
+    pub(crate) fn blocks_of_pool(&self, pool: PoolIndex) -> Range<usize> {
+        let start = (self.first_lun(pool).0 * self.blocks_per_lun) as usize;
+        start..start + (self.luns_per_pool * self.blocks_per_lun) as usize
     }
     #[inline]
     pub(crate) fn block_of(&self, ppa: Ppa) -> BlockIndex {

@@ -74,7 +74,9 @@ impl MapBlocks {
     /// its reserve. Called after boot, and again after each erase.
     pub(crate) fn set_aside(&self, lun: LunIndex) {
         let mut at = self.luns[lun.index()].borrow_mut();
-        while at.used + at.set_aside.len() < self.share && self.free.len(lun) > self.reserve {
+        while at.used + at.set_aside.len() < self.share
+            && self.free.in_pool(self.layout.pool_of(lun)) > self.reserve
+        {
             let Some(block) = self.free.take_unlisted(lun) else { return };
             at.set_aside.push_back(block);
         }
@@ -88,7 +90,7 @@ impl MapBlocks {
         }
         let block = match at.set_aside.pop_front() {
             Some(block) => block,
-            None if self.free.len(lun) < 2 && keeps_one => return None,
+            None if self.free.in_pool(self.layout.pool_of(lun)) < 2 && keeps_one => return None,
             None => self.free.take_unlisted(lun)?,
         };
         at.used += 1;

@@ -8,6 +8,7 @@ pub(crate) mod candidates;
 pub(crate) mod evacuation;
 pub(crate) mod free;
 pub(crate) mod in_flight;
+pub(crate) mod in_work;
 pub(crate) mod layout;
 pub(crate) mod map_blocks;
 pub(crate) mod open;

@@ -2,7 +2,7 @@
 
 use crate::space::layout::BlockLayout;
 use crate::terms::bits::cells;
-use crate::terms::block::{BlockIndex, Stream};
+use crate::terms::block::{BlockIndex, PoolIndex, Stream};
 use alloc::boxed::Box;
 use aster_units::{LunIndex, Ppa};
 use core::cell::Cell;
@@ -81,6 +81,14 @@ impl OpenBlocks {
     /// The open blocks of a LUN.
     pub(crate) fn of_lun(&self, lun: LunIndex) -> impl Iterator<Item = Open> + '_ {
         self.lun(lun).iter().filter_map(Cell::get)
+    }
+    /// The blocks that a stream fills in a pool.
+    pub(crate) fn in_pool(&self, pool: PoolIndex, stream: Stream) -> impl Iterator<Item = Open> + '_ {
+        self.layout.luns_of(pool).filter_map(move |lun| self.of(lun, stream))
+    }
+    /// The open blocks of a pool that the host fills: LUN by LUN, in the order of its streams.
+    pub(crate) fn of_host_in(&self, pool: PoolIndex) -> impl Iterator<Item = Open> + '_ {
+        self.layout.luns_of(pool).flat_map(|lun| self.of_host(lun))
     }
     /// The open blocks of a LUN that the host fills, in the order of its streams.
     pub(crate) fn of_host(&self, lun: LunIndex) -> impl Iterator<Item = Open> + '_ {

@@ -15,12 +15,12 @@ use crate::space::candidates::Candidates;
 use crate::space::layout::BlockLayout;
 use crate::space::states::States;
 use crate::terms::bits::{Bits, cells};
-use crate::terms::block::{BlockIndex, BlockState, Suspect};
+use crate::terms::block::{BlockIndex, BlockState, PoolIndex, Suspect};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use aster_parties::Refresh;
-use aster_units::{LunIndex, Ppa};
+use aster_units::Ppa;
 use core::cell::{Cell, RefCell};
 
 /// After this many reads per page, on average, it is known whether a move to the block has helped.
@@ -43,11 +43,11 @@ pub(crate) struct Refreshing {
     bad_as_before: Bits,
     // Pages that could not be corrected, at most one per block. Empty if no block is retired for such a page.
     suspects: Box<[Cell<Option<Suspect>>]>,
-    luns: Box<[OfLun]>,
+    pools: Box<[OfPool]>,
 }
 
 #[derive(Default)]
-struct OfLun {
+struct OfPool {
     // Closed blocks whose data should move.
     queue: RefCell<VecDeque<BlockIndex>>,
     // How often the data that is being copied has been moved for wrong bits.
@@ -75,7 +75,7 @@ impl Refreshing {
             for_bits: Bits::new(blocks),
             bad_as_before: Bits::new(blocks),
             suspects: cells(if retires { blocks } else { 0 }, None),
-            luns: layout.all_luns().map(|_| OfLun::default()).collect(),
+            pools: layout.all_pools().map(|_| OfPool::default()).collect(),
         }
     }
     pub(crate) fn forget(&self) {
@@ -83,13 +83,13 @@ impl Refreshing {
         self.moves.iter().for_each(|count| count.set(0));
         [&self.wanted, &self.for_bits, &self.bad_as_before].into_iter().for_each(Bits::clear_all);
         self.suspects.iter().for_each(|suspect| suspect.set(None));
-        for lun in &self.luns {
-            lun.queue.borrow_mut().clear();
-            lun.copies_moved.set(0);
+        for pool in &self.pools {
+            pool.queue.borrow_mut().clear();
+            pool.copies_moved.set(0);
         }
     }
-    fn lun_of(&self, block: BlockIndex) -> &OfLun {
-        &self.luns[self.layout.lun_of(block).index()]
+    fn pool_of(&self, block: BlockIndex) -> &OfPool {
+        &self.pools[self.layout.pool_of_block(block).at()]
     }
 
     // ---- what reads find ----
@@ -152,13 +152,13 @@ impl Refreshing {
     /// A closed block can be emptied from now on: queues it if its data should move.
     pub(crate) fn queue(&self, block: BlockIndex) {
         if self.wanted.is_set(block.at()) {
-            self.lun_of(block).queue.borrow_mut().push_back(block);
+            self.pool_of(block).queue.borrow_mut().push_back(block);
         }
     }
     /// Takes a block whose data should move.
-    pub(crate) fn take(&self, lun: LunIndex) -> Option<BlockIndex> {
+    pub(crate) fn take(&self, pool: PoolIndex) -> Option<BlockIndex> {
         loop {
-            let block = self.luns[lun.index()].queue.borrow_mut().pop_front()?;
+            let block = self.pools[pool.at()].queue.borrow_mut().pop_front()?;
             if self.wanted.is_set(block.at()) && self.candidates.take(block) {
                 return Some(block);
             }
@@ -169,14 +169,21 @@ impl Refreshing {
 
     /// Copies from now on come out of this block.
     pub(crate) fn copies_out_of(&self, block: BlockIndex) {
-        let for_bits = self.for_bits.is_set(block.at());
-        let moves = self.moves[block.at()].get().saturating_add(for_bits.into());
-        self.lun_of(block).copies_moved.set(moves);
+        self.pool_of(block).copies_moved.set(self.moves_out_of(block));
     }
-    /// A page is being copied into a block.
-    pub(crate) fn copied_into(&self, block: BlockIndex) {
+    /// Units out of the blocks in `from` are being copied into a block.
+    pub(crate) fn copied_into(&self, block: BlockIndex, from: impl Iterator<Item = BlockIndex>) {
+        // A pool of one LUN empties one block at a time.
+        let moved = match self.layout.has_one_lun() {
+            true => self.pool_of(block).copies_moved.get(),
+            false => from.map(|of| self.moves_out_of(of)).max().unwrap_or(0),
+        };
         let moves = &self.moves[block.at()];
-        moves.set(self.lun_of(block).copies_moved.get().max(moves.get()));
+        moves.set(moved.max(moves.get()));
+    }
+    /// How often data that is copied out of a block has been moved for wrong bits then.
+    fn moves_out_of(&self, block: BlockIndex) -> u8 {
+        self.moves[block.at()].get().saturating_add(self.for_bits.is_set(block.at()).into())
     }
     /// A block is as new.
     pub(crate) fn erased(&self, block: BlockIndex) {
@@ -199,7 +206,7 @@ mod tests {
     use aster_units::Content;
     use std::vec::Vec;
 
-    const LUN: LunIndex = LunIndex(0);
+    const POOL: PoolIndex = PoolIndex(0);
     const WORN: BlockIndex = BlockIndex(3);
 
     /// One closed block of a LUN. Its data moves if 32 bits are wrong and 40 correctable, or after `reads`
@@ -235,18 +242,18 @@ mod tests {
                 assert!(!refreshing.found_wrong_bits(page, 31) && refreshing.found_wrong_bits(page, 32));
             }
             for _ in 0..3 {
-                assert_eq!(refreshing.take(LUN), Some(WORN));
+                assert_eq!(refreshing.take(POOL), Some(WORN));
                 refreshing.copies_out_of(WORN);
-                assert_eq!(refreshing.take(LUN), None, "it is in work");
-                assert_eq!(refreshing.luns[0].copies_moved.get(), u8::from(!by_reads));
+                assert_eq!(refreshing.take(POOL), None, "it is in work");
+                assert_eq!(refreshing.pools[0].copies_moved.get(), u8::from(!by_reads));
                 give_back(&refreshing, WORN);
                 assert_eq!(refreshing.moves[WORN.at()].get(), 0, "nothing has moved");
             }
-            assert_eq!(refreshing.take(LUN), Some(WORN));
+            assert_eq!(refreshing.take(POOL), Some(WORN));
             refreshing.erased(WORN);
-            assert_eq!(refreshing.take(LUN), None);
+            assert_eq!(refreshing.take(POOL), None);
             refreshing.copies_out_of(WORN);
-            assert_eq!(refreshing.luns[0].copies_moved.get(), 0);
+            assert_eq!(refreshing.pools[0].copies_moved.get(), 0);
         }
     }
 
@@ -273,7 +280,7 @@ mod tests {
         assert!(refreshing.suspect(page, true));
         assert_eq!(refreshing.suspect_of(WORN), Some(Suspect { page, is_own: true }));
         assert!(!refreshing.suspect(page, true), "its data moves already");
-        assert_eq!(refreshing.take(LUN), Some(WORN));
+        assert_eq!(refreshing.take(POOL), Some(WORN));
         refreshing.erased(WORN);
         assert_eq!(refreshing.suspect_of(WORN), None);
     }
@@ -282,6 +289,6 @@ mod tests {
     fn nothing_is_suspected_without_the_key() {
         let refreshing = one_closed_block(0, false);
         assert!(!refreshing.suspect(refreshing.layout.first_page(WORN), false));
-        assert_eq!((refreshing.suspect_of(WORN), refreshing.take(LUN)), (None, None));
+        assert_eq!((refreshing.suspect_of(WORN), refreshing.take(POOL)), (None, None));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::space::layout::BlockLayout;
 use crate::terms::bits::cells;
-use crate::terms::block::{BlockIndex, BlockState};
+use crate::terms::block::{BlockIndex, BlockState, PoolIndex};
 use alloc::boxed::Box;
 use aster_units::{BlockAddr, LunIndex};
 use core::cell::Cell;
@@ -90,6 +90,14 @@ impl States {
         let states = &self.states[self.layout.blocks_of(lun)];
         let failing = states.iter().filter(|state| state.get() == BlockState::Failing).count();
         self.good[lun.index()].get() - failing as u32
+    }
+    /// As [`States::good`], of all LUNs of a pool.
+    pub(crate) fn good_in(&self, pool: PoolIndex) -> u32 {
+        self.layout.luns_of(pool).map(|lun| self.good(lun)).sum()
+    }
+    /// As [`States::factory_good`], of all LUNs of a pool.
+    pub(crate) fn factory_good_in(&self, pool: PoolIndex) -> u32 {
+        self.layout.luns_of(pool).map(|lun| self.factory_good(lun)).sum()
     }
     /// The LUN's blocks that were good when it left the factory.
     pub(crate) fn factory_good(&self, lun: LunIndex) -> u32 {

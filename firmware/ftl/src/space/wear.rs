@@ -7,18 +7,17 @@
 
 use crate::space::layout::BlockLayout;
 use crate::terms::bits::cells;
-use crate::terms::block::BlockIndex;
+use crate::terms::block::{BlockIndex, PoolIndex};
 use crate::terms::config::WearLevelling;
 use alloc::boxed::Box;
 use alloc::vec;
-use aster_units::LunIndex;
 use core::cell::{Cell, RefCell};
 
 /// A count beyond this is not a real one. It is half of what the table's 32 bits can hold, so that no count
 /// overflows in use.
 pub(crate) const ERASES_MAX: u32 = 1 << 31;
 
-/// While a LUN is short of room, one in this many blocks that it empties may be one that gains no room.
+/// While a pool is short of room, one in this many blocks that it empties may be one that gains no room.
 const BACKGROUND_SHARE: u32 = 8;
 
 /// The erase counts of all blocks.
@@ -26,21 +25,21 @@ pub(crate) struct Wear {
     layout: BlockLayout,
     levelling: WearLevelling,
     erases: RefCell<Box<[u32]>>,
-    // Per LUN: the highest erase count of its blocks, except the log's.
+    // Per pool: the highest erase count of its blocks, except the log's.
     most: Box<[Cell<u32>]>,
-    // Per LUN: blocks erased since the last one that was collected for wear or refresh.
+    // Per pool: blocks erased since the last one that was collected for wear or refresh.
     since: Box<[Cell<u32>]>,
 }
 
 impl Wear {
     pub(crate) fn new(layout: BlockLayout, levelling: WearLevelling) -> Self {
-        let luns = layout.total_luns();
+        let pools = layout.total_pools();
         Wear {
             layout,
             levelling,
             erases: RefCell::new(vec![0; layout.total() as usize].into()),
-            most: cells(luns, 0),
-            since: cells(luns, 0),
+            most: cells(pools, 0),
+            since: cells(pools, 0),
         }
     }
     pub(crate) fn forget(&self) {
@@ -54,13 +53,13 @@ impl Wear {
     pub(crate) fn of(&self, block: BlockIndex) -> u32 {
         self.erases.borrow()[block.at()]
     }
-    /// The highest erase count of the LUN's blocks, except the log's.
-    pub(crate) fn most(&self, lun: LunIndex) -> u32 {
-        self.most[lun.index()].get()
+    /// The highest erase count of the pool's blocks, except the log's.
+    pub(crate) fn most(&self, pool: PoolIndex) -> u32 {
+        self.most[pool.at()].get()
     }
-    /// Calls `with` with the erase counts of a LUN's blocks.
-    pub(crate) fn with_lun<T>(&self, lun: LunIndex, with: impl FnOnce(&[u32]) -> T) -> T {
-        with(&self.erases.borrow()[self.layout.blocks_of(lun)])
+    /// Calls `with` with the erase counts of a pool's blocks.
+    pub(crate) fn with_pool<T>(&self, pool: PoolIndex, with: impl FnOnce(&[u32]) -> T) -> T {
+        with(&self.erases.borrow()[self.layout.blocks_of_pool(pool)])
     }
     /// A block is found to have this erase count. Bad blocks and those of the log are not `levelled`: they
     /// say nothing about how worn others should be.
@@ -80,21 +79,21 @@ impl Wear {
         };
         if levelled {
             self.raise_most(block, erases);
-            let since = &self.since[self.layout.lun_of(block).index()];
+            let since = &self.since[self.layout.pool_of_block(block).at()];
             since.set(since.get().saturating_add(1));
         }
         erases
     }
     fn raise_most(&self, block: BlockIndex, erases: u32) {
-        let most = &self.most[self.layout.lun_of(block).index()];
+        let most = &self.most[self.layout.pool_of_block(block).at()];
         most.set(erases.max(most.get()));
     }
-    /// Whether a LUN that is short of room may empty a block that gains none.
-    pub(crate) fn background_is_due(&self, lun: LunIndex) -> bool {
-        self.since[lun.index()].get() >= BACKGROUND_SHARE
+    /// Whether a pool that is short of room may empty a block that gains none.
+    pub(crate) fn background_is_due(&self, pool: PoolIndex) -> bool {
+        self.since[pool.at()].get() >= BACKGROUND_SHARE
     }
     /// A block is being emptied that gains no room.
-    pub(crate) fn works_ahead(&self, lun: LunIndex) {
-        self.since[lun.index()].set(0);
+    pub(crate) fn works_ahead(&self, pool: PoolIndex) {
+        self.since[pool.at()].set(0);
     }
 }

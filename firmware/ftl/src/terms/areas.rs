@@ -110,9 +110,20 @@ impl Areas<'_> {
             + u64::from(self.0.further_streams())
             + 1
     }
-    /// Whether a LUN has enough blocks as long as none of them is bad.
+    /// As [`Areas::blocks_needed_per_lun`], for all LUNs of a pool together. Garbage collection may have a
+    /// block open in each of them.
+    pub(crate) fn blocks_needed_per_pool(&self) -> u64 {
+        let luns = u64::from(self.0.luns_per_pool());
+        if luns == 1 {
+            return self.blocks_needed_per_lun();
+        }
+        let full = self.0.logical_pages() / u64::from(self.0.geometry.pages_per_block) + 1;
+        let kept = self.metadata_blocks_per_lun() + self.log_blocks_per_lun() + 1;
+        full + luns * kept + u64::from(self.0.gc.reserve_blocks)
+    }
+    /// Whether a pool has enough blocks as long as none of them is bad.
     pub fn has_blocks(&self) -> bool {
-        self.0.logical_pages() > 0
-            && self.blocks_needed_per_lun() <= u64::from(self.0.geometry.blocks_per_lun)
+        let blocks = u64::from(self.0.geometry.blocks_per_lun) * u64::from(self.0.luns_per_pool());
+        self.0.logical_pages() > 0 && self.blocks_needed_per_pool() <= blocks
     }
 }

@@ -14,6 +14,17 @@ impl BlockIndex {
     }
 }
 
+/// A pool: LUNs that share their spare blocks, by their order in the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PoolIndex(pub(crate) u32);
+
+impl PoolIndex {
+    /// The pool's index in an array of all pools.
+    pub(crate) const fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// What a block is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BlockState {

@@ -1,7 +1,8 @@
 //! All bounds of its configuration that the FTL relies on.
 
 use crate::terms::config::{
-    Capacity, FtlConfig, GC_DEPTH_MAX, MAPPING_UNIT_MIN, STREAMS_MAX, UNITS_PER_PAGE_MAX, WearLevelling,
+    Capacity, FtlConfig, GC_DEPTH_MAX, MAPPING_UNIT_MIN, Pools, STREAMS_MAX, UNITS_PER_PAGE_MAX,
+    WearLevelling,
 };
 use crate::terms::config_error::ConfigError;
 use crate::terms::map_cache::{MapCache, MapKind};
@@ -94,7 +95,9 @@ impl FtlConfig {
             "such that a page of the log holds the lists of all LUNs: larger pages, or fewer LUNs",
         )?;
         self.check_map()?;
-        let (needed, available) = (self.areas().blocks_needed_per_lun(), self.geometry.blocks_per_lun);
+        self.check_pool()?;
+        let (needed, available) = (self.areas().blocks_needed_per_pool(), self.geometry.blocks_per_lun);
+        let needed = needed.div_ceil(self.luns_per_pool().into());
         if !self.areas().has_blocks() {
             let with = |blocks_per_lun| {
                 let geometry = Geometry { blocks_per_lun, ..self.geometry };
@@ -109,6 +112,20 @@ impl FtlConfig {
             return Err(ConfigError::MapCache { full, full_max, least });
         }
         Ok(())
+    }
+    fn check_pool(&self) -> Result<(), ConfigError> {
+        let check = |ok, key, must| if ok { Ok(()) } else { Err(ConfigError::Range { key, must }) };
+        let is_shared = self.pools == Pools::One;
+        check(
+            !is_shared || self.map == MapKind::Resident,
+            "map",
+            "resident where all LUNs are one pool: a map on flash has a reserve in each LUN",
+        )?;
+        check(
+            !is_shared || self.streams == 1,
+            "streams",
+            "1 where all LUNs are one pool: each stream has a block open in every LUN",
+        )
     }
     fn check_unit(&self) -> Result<(), ConfigError> {
         let refused = |must| Err(ConfigError::Range { key: "mapping_unit_bytes", must });

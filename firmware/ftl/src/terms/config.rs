@@ -31,6 +31,17 @@ pub enum WearLevelling {
     },
 }
 
+/// Which LUNs share their spare blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pools {
+    /// Each LUN is a pool of its own: a logical page belongs to a LUN, and garbage collection copies within
+    /// it.
+    #[default]
+    PerLun,
+    /// All LUNs are one pool: the LUN is chosen whenever a page is programmed.
+    One,
+}
+
 /// How garbage collection and the host share the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Collection {
@@ -105,9 +116,9 @@ impl HostConfig {
 pub struct GcConfig {
     /// How garbage collection and the host share the drive.
     pub collection: Collection,
-    /// Free blocks of a LUN that only garbage collection may take.
+    /// Free blocks of a pool that only garbage collection may take.
     pub reserve_blocks: u32,
-    /// Garbage collection begins when a LUN has this many free blocks or fewer.
+    /// Garbage collection begins when a pool has this many free blocks or fewer.
     pub free_blocks: u32,
     /// Pages that garbage collection of a LUN has in flight, 1 to [`GC_DEPTH_MAX`].
     pub depth: u8,
@@ -174,6 +185,8 @@ pub struct FtlConfig {
     pub mapping_unit_bytes: u32,
     /// Where the map is.
     pub map: MapKind,
+    /// Which LUNs share their spare blocks.
+    pub pools: Pools,
     /// Logical capacity.
     pub capacity: Capacity,
     /// How the host is served.
@@ -257,6 +270,13 @@ impl FtlConfig {
         match self.map {
             MapKind::Resident => None,
             MapKind::DemandPaged(cache) => Some(cache),
+        }
+    }
+    /// LUNs of a pool.
+    pub(crate) fn luns_per_pool(&self) -> u32 {
+        match self.pools {
+            Pools::PerLun => 1,
+            Pools::One => self.geometry.total_luns(),
         }
     }
     /// Garbage collection of a LUN begins when it has this many free blocks or fewer: at the latest when none

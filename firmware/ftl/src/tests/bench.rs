@@ -4,7 +4,7 @@ use super::flash::{Cells, SharedCells, serve};
 use crate::checkpoint::directory_copies::bytes_of;
 use crate::{
     Assigner, Capacity, CareConfig, Collection, DriveState, FirstAccess, Ftl, FtlConfig, FtlCosts, FtlHandle,
-    GcConfig, Greedy, HostConfig, LineConfig, MapKind, Mapping, MappingPorts, NVRAM_BYTES, Refresh,
+    GcConfig, Greedy, HostConfig, LineConfig, MapKind, Mapping, MappingPorts, NVRAM_BYTES, Pools, Refresh,
     ResidentMap, Setup, UpdateDistance, WearLevelling,
 };
 use aster_board::{EmmcCard, EmmcCells, EmmcTimes, SharedEmmcCells};
@@ -49,6 +49,7 @@ pub fn config(content: Content) -> FtlConfig {
         content,
         mapping_unit_bytes: 0,
         map: MapKind::Resident,
+        pools: Pools::PerLun,
         capacity: Capacity::OverProvisioning(7.0),
         host: HostConfig {
             buffer_entries: 12,

@@ -107,7 +107,8 @@ fn a_page_that_names_another_owner_fills_nothing() {
 #[test]
 fn a_page_whose_program_fails_goes_to_another_block() {
     let parts = parts();
-    let lun = parts.journal.blocks().lun_of(parts.journal.runtime().units.frame_of(PAGE));
+    let pool = parts.journal.blocks().pool_of(parts.journal.runtime().units.frame_of(PAGE));
+    let lun = parts.journal.blocks().table().layout.first_lun(pool);
     parts.cells.borrow_mut().next_programs_fail.push(lun);
     let at = parts.write_page(PAGE, 3);
     assert_eq!((parts.page_of(PAGE), parts.cells.borrow().grown_bad()), (at, 1));

@@ -3,7 +3,7 @@
 use super::bench::config;
 use super::upper_parts::UpperParts;
 use crate::OobRecord;
-use crate::terms::block::{BlockIndex, BlockState};
+use crate::terms::block::{BlockIndex, BlockState, PoolIndex};
 use crate::terms::config::{CareConfig, Collection, FtlConfig, GcConfig};
 use aster_parties::DriveState;
 use aster_units::{Content, Duration, Lpn, LunIndex, Ppa};
@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::vec::Vec;
 
 const LUN: LunIndex = LunIndex(0);
+const POOL: PoolIndex = PoolIndex(0);
 
 /// A closed block of data: page `n` of it is logical page `pages[n]`, and its bytes are `n + 1`.
 struct Victim {
@@ -26,7 +27,7 @@ fn victim() -> Victim {
 fn victim_of(config: FtlConfig) -> Victim {
     let parts = UpperParts::new(config);
     let of_lun =
-        |lpn: &Lpn| parts.journal.blocks().lun_of(parts.journal.runtime().units.frame_of(*lpn)) == LUN;
+        |lpn: &Lpn| parts.journal.blocks().pool_of(parts.journal.runtime().units.frame_of(*lpn)) == POOL;
     let count = usize::from(config.geometry.pages_per_block);
     let pages: Vec<_> = (0..parts.mapping.pages()).map(Lpn).filter(of_lun).take(count).collect();
     let at: Vec<Ppa> = (1..).zip(&pages).map(|(byte, &lpn)| parts.write_page(lpn, byte)).collect();
@@ -120,7 +121,7 @@ fn a_victim_that_nobody_pays_for_waits_for_an_event() {
         |victim| victim.parts.journal.health.set_state(DriveState::ReadOnly),
         |victim| {
             let blocks = Rc::clone(victim.parts.journal.blocks());
-            victim.parts.exec.spawn(async move { blocks.queues.wait_room(LUN).await });
+            victim.parts.exec.spawn(async move { blocks.queues.wait_room(POOL).await });
         },
     ];
     for (nth, need) in needs.iter().enumerate() {
@@ -177,8 +178,8 @@ fn a_portion_waits_no_longer_because_of_one_before() {
     victim.begin();
     victim.pass(Duration::ZERO);
     let blocks = victim.parts.journal.blocks();
-    blocks.pacing.pay(LUN, 1, &blocks.table().room);
-    blocks.pacing.pay(LUN, 10_000, &blocks.table().room);
+    blocks.pacing.pay(POOL, 1, &blocks.table().room);
+    blocks.pacing.pay(POOL, 10_000, &blocks.table().room);
     victim.pass(GAP + Duration::from_millis(8));
     assert_eq!((victim.copied(), victim.state()), (3, BlockState::Free));
 }
@@ -193,7 +194,7 @@ fn the_last_copy_of_a_victim_is_paid_for_by_itself() {
     victim.begin();
     victim.pass(Duration::ZERO);
     let blocks = victim.parts.journal.blocks();
-    blocks.pacing.pay(LUN, 10_000, &blocks.table().room);
+    blocks.pacing.pay(POOL, 10_000, &blocks.table().room);
     victim.pass(GAP / 2);
     assert_eq!((victim.copied(), victim.state()), (1, BlockState::Free));
 }
@@ -271,7 +272,7 @@ fn a_victim_that_can_not_be_erased_is_retired() {
 fn nothing_is_collected_while_collection_is_paused() {
     let victim = victim();
     victim.parts.journal.blocks().table().evacuation.collect_torn(victim.block);
-    victim.parts.journal.blocks().collection.ask(LUN);
+    victim.parts.journal.blocks().collection.ask(POOL);
     victim.parts.rest();
     assert_eq!((victim.state(), victim.parts.journal.runtime().stats().gc_runs), (BlockState::Closed, 0));
 }

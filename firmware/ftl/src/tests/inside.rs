@@ -2,7 +2,7 @@
 //! into the FTL; where its handle says a thing, they ask that.
 
 use super::bench::AnyBench;
-use crate::blocks::table::Blocks;
+use crate::blocks::table::{Blocks, Destination};
 use crate::checkpoint::store;
 use crate::collector::{gc, idle_erase, scan};
 use crate::host::{intake, worker};
@@ -149,7 +149,7 @@ impl<M: Mapping> AnyBench<M> {
     }
     /// Whether a LUN takes no more pages.
     pub fn is_full(&self, lun: LunIndex) -> bool {
-        self.blocks().room.is_full(lun)
+        self.blocks().room.is_full(self.blocks().layout.pool_of(lun))
     }
     /// Pages of a LUN that a loss of power could undo.
     pub fn unsafe_pages(&self, lun: LunIndex) -> Vec<Ppa> {
@@ -192,11 +192,11 @@ impl<M: Mapping> AnyBench<M> {
         self.ftl.parts().collector.commands_in_work()
     }
     pub fn has_victim(&self, lun: LunIndex) -> bool {
-        self.blocks().has_victim(lun)
+        self.blocks().has_victim(self.blocks().layout.pool_of(lun))
     }
     /// Whether a LUN has a block to be erased that holds nothing.
     pub fn has_empty_block(&self, lun: LunIndex) -> bool {
-        self.blocks().candidates.has_empty(lun)
+        self.blocks().candidates.has_empty(self.blocks().layout.pool_of(lun))
     }
     /// Blocks that were collected and not erased since, as long as the log lacks some of their moves.
     pub fn collected(&self) -> Vec<BlockIndex> {
@@ -227,10 +227,10 @@ impl<M: Mapping> AnyBench<M> {
         let programmed: Rc<Cell<Option<Ppa>>> = Rc::default();
         let place = Rc::clone(&programmed);
         self.journal().runtime().core.spawn(async move {
-            let lun = journal.blocks().lun_of(Frame(page.0));
+            let to = Destination::Pool(journal.blocks().pool_of(Frame(page.0)));
             let is_current = |unit, from| mapping.place_of_pinned(unit) == from;
             let (writer, from) = (&journal.writer, [buffer]);
-            let begun = writer.begin_programs(lun, Stream::Gc, &from, &copies, is_current, Cause::Gc).await;
+            let begun = writer.begin_programs(to, Stream::Gc, &from, &copies, is_current, Cause::Gc).await;
             let (ppa, tag) = begun.expect("there is room").first();
             let done = writer.program_done(ppa, tag).await.expect("the program succeeds");
             journal.blocks().line_durable(done);
@@ -248,11 +248,13 @@ impl<M: Mapping> AnyBench<M> {
         let (blocks, log) = (journal.blocks().table(), journal.log.state());
         let lun = |lun| {
             let (free, good) = (blocks.free.len(lun), blocks.states.good(lun));
-            (free, good, blocks.room.is_full(lun), blocks.evacuation.has_any(lun))
+            let pool = blocks.layout.pool_of(lun);
+            (free, good, blocks.room.is_full(pool), blocks.evacuation.has_any(pool))
         };
         let wait = |lun| {
-            let is_room_wanted = journal.blocks().queues.is_room_wanted(lun);
-            (is_room_wanted, journal.blocks().is_durable_wanted(lun), blocks.durability.unsafe_pages(lun))
+            let pool = blocks.layout.pool_of(lun);
+            let is_room_wanted = journal.blocks().queues.is_room_wanted(pool);
+            (is_room_wanted, journal.blocks().is_durable_wanted(pool), blocks.durability.unsafe_pages(lun))
         };
         let luns: Vec<_> = blocks.layout.all_luns().map(lun).collect();
         let waiting: Vec<_> = blocks.layout.all_luns().map(wait).collect();

@@ -79,9 +79,9 @@ impl Demand {
     fn work_to_do(&self) -> Option<Work> {
         let is_wanted = self.room.is_wanted();
         let blocks = self.journal().blocks();
-        let lun_of = |page| self.store.lun_of(self.shape.unit_of(page));
+        let pool_of = |page| self.store.pool_of(self.shape.unit_of(page));
         let may = |page: u32| {
-            self.flushes.may_begin(page) && blocks.table().room.has_room_for_mapping(lun_of(page))
+            self.flushes.may_begin(page) && blocks.table().room.has_room_for_mapping(pool_of(page))
         };
         let fullest = self.rows.borrow().fullest(may);
         // An idle drive stays as it is.
@@ -105,11 +105,12 @@ impl Demand {
         }
         for page in 0..self.shape.pages {
             if self.rows.borrow().flushable(page) > 0 && !self.flushes.is_lost(page) {
-                let lun = lun_of(page);
+                let pool = pool_of(page);
                 // Garbage collection that is waiting for rows itself can't make room.
-                let collects = !blocks.table().room.is_full(lun) && !self.room.is_awaited_by(lun);
+                let collects = !blocks.table().room.is_full(pool)
+                    && !self.room.is_awaited_by(blocks.table().layout.first_lun(pool));
                 comes |= collects && !self.journal().log.has_ended();
-                blocks.collection.ask(lun);
+                blocks.collection.ask(pool);
             }
         }
         if comes && blocks.collection.is_paused() && !blocks.collection.is_shut_down() {
@@ -191,7 +192,7 @@ impl Demand {
         let unit = self.shape.unit_of(page);
         if is_empty {
             self.unmap_own(page);
-            journal.due.after_program(self.store.lun_of(unit));
+            journal.due.after_program(journal.blocks().table().layout.first_lun(self.store.pool_of(unit)));
             return Outcome::Nowhere;
         }
         let moved = |programmed: Programmed| {
@@ -221,8 +222,8 @@ impl Demand {
         if from.is_some() {
             journal.root.mark_dirty();
             let (unit, sequence) = (self.shape.unit_of(page), journal.blocks().sequence.next());
-            let lun = self.store.lun_of(unit);
-            journal.blocks().table().durability.unmapped(lun, unit, from, sequence);
+            let pool = self.store.pool_of(unit);
+            journal.blocks().table().durability.unmapped(pool, unit, from, sequence);
         }
     }
     /// Puts a page into a buffer as it is on flash. Returns false if it can't be read.

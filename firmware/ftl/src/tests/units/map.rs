@@ -1,19 +1,20 @@
-//! The map in memory under another type for each mapping unit, since tests put methods on their bench.
+//! The map in memory under another type for each mapping unit and kind of pool, since tests put methods on
+//! their bench.
 
 use super::super::bench::MadeForTests;
 use crate::{Mapping, MappingFault, MappingPorts, NoMapRoom, ResidentMap};
 use aster_units::{Lpn, LunIndex, Upa};
 use std::future::Future;
 
-pub struct MapOf<const UNIT_BYTES: u32>(ResidentMap);
+pub struct MapOf<const UNIT_BYTES: u32, const IS_SHARED: bool = false>(ResidentMap);
 
-impl<const UNIT_BYTES: u32> MadeForTests for MapOf<UNIT_BYTES> {
+impl<const UNIT_BYTES: u32, const IS_SHARED: bool> MadeForTests for MapOf<UNIT_BYTES, IS_SHARED> {
     fn make(ports: MappingPorts<'_>) -> Self {
         MapOf(ResidentMap::new(ports.pages))
     }
 }
 
-impl<const UNIT_BYTES: u32> Mapping for MapOf<UNIT_BYTES> {
+impl<const UNIT_BYTES: u32, const IS_SHARED: bool> Mapping for MapOf<UNIT_BYTES, IS_SHARED> {
     type Pin = Lpn;
     type Room = ();
     const STORES_UNITS: bool = true;

@@ -1,5 +1,5 @@
 //! Pages of several mapping units.
 
 mod blocks;
-mod map;
+pub(super) mod map;
 mod sectors;
