@@ -111,6 +111,14 @@ def test_an_interrupted_sweep_goes_on_and_runs_each_point_once(one_core: aster.S
     assert journal(tmp_path)[: len(before)] == before
     assert len(journal(tmp_path)) == 8
     assert bytes_of(again) == bytes_of(one_core)
+    # A line that is whole but not a point's is told, and nothing of the file changes.
+    whole = (tmp_path / "points.jsonl").read_bytes()
+    for strange in [b'{"point": 7}\n', b"null\n", b"\xff\n", b'{"point": "x", "figures": []}\n']:
+        (tmp_path / "points.jsonl").write_bytes(strange + whole)
+        with pytest.raises(aster.UsageError, match=r"points\.jsonl: line 1 is not a point of a sweep"):
+            aster.sweep("tiny", SPACE, workers=1, **asked)
+        assert (tmp_path / "points.jsonl").read_bytes() == strange + whole
+    (tmp_path / "points.jsonl").write_bytes(whole)
     # Nothing is left to run, and a larger sweep runs only what is new.
     aster.sweep("tiny", SPACE, workers=1, **asked)
     assert len(journal(tmp_path)) == 8

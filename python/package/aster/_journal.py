@@ -14,13 +14,24 @@ from ._aster import UsageError
 NAME = "points.jsonl"
 
 
+def _outcome(line: str) -> dict[str, Any] | None:
+    """What a line says of a point, if it does."""
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(entry, dict) or not isinstance(entry.get("point"), str):
+        return None
+    return entry if isinstance(entry.get("figures"), dict) else None
+
+
 class Journal:
     """The points that have been run, by their identity. Only one sweep at a time writes to a folder."""
 
     def __init__(self, folder: Path) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = (folder / NAME).open("a+", encoding="utf-8")
+            self._file = (folder / NAME).open("a+", encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             raise UsageError(f"{folder}: {error.strerror}") from None
         try:
@@ -30,16 +41,20 @@ class Journal:
             raise UsageError(f"{folder}: another sweep is writing to this folder; name another one") from None
         self.done: dict[str, dict[str, Any]] = {}
         self._file.seek(0)
-        end = 0
+        end = number = 0
         while line := self._file.readline():
-            try:
-                entry = json.loads(line) if line.endswith("\n") else None
-            except ValueError:
-                entry = None
-            if entry is None:
+            number += 1
+            if not line.endswith("\n"):
                 # A sweep ended while it wrote this line.
                 self._file.truncate(end)
                 break
+            entry = _outcome(line)
+            if entry is None:
+                self._file.close()
+                raise UsageError(
+                    f"{folder / NAME}: line {number} is not a point of a sweep; take the line away, and its "
+                    f"point is run again, or name another folder"
+                )
             self._keep(entry)
             end = self._file.tell()
 
