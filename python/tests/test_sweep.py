@@ -132,23 +132,29 @@ Process: TypeAlias = "subprocess.Popen[bytes]"
 @contextlib.contextmanager
 def cluster(folder: Path) -> Iterator[tuple[str, Process, list[Process]]]:
     """A scheduler with its address, and two workers, each a process of its own."""
+    import distributed
+
     where = folder / "scheduler.json"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
     def start(program: str, *arguments: str) -> Process:
-        command = [sys.executable, "-m", f"distributed.cli.{program}", "--scheduler-file", str(where)]
-        return subprocess.Popen([*command, *arguments], **quiet)  # type: ignore[call-overload,no-any-return]
+        command = [sys.executable, "-m", f"distributed.cli.{program}", "--no-dashboard", *arguments]
+        return subprocess.Popen(command, **quiet)  # type: ignore[call-overload,no-any-return]
 
     folder.mkdir()
-    address = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    scheduler = start("dask_scheduler", *address)
-    alone = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(folder)]
-    workers = [start("dask_worker", *alone) for _ in range(2)]
+    scheduler = start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(where))
+    workers: list[Process] = []
     try:
         while not where.exists() or not where.read_text().endswith("}"):
             assert scheduler.poll() is None, "the scheduler has ended"
             time.sleep(0.05)
-        yield json.loads(where.read_text())["address"], scheduler, workers
+        address = json.loads(where.read_text())["address"]
+        # By the address: a worker gives up on a file that takes the scheduler a tenth of a second to write.
+        alone = ["--no-nanny", "--nthreads", "1", "--local-directory", str(folder)]
+        workers += [start("dask_worker", address, *alone) for _ in range(2)]
+        with distributed.Client(address, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
+        yield address, scheduler, workers
     finally:
         for process in [scheduler, *workers]:
             process.kill()
