@@ -94,7 +94,7 @@ function makeCharts(): Chart[] {
       ['p50', 'p50'],
       ['p99', 'p99'],
     ]),
-    chart('amplification', 'programmed/written', [['waf', 'WAF']]),
+    chart('amplification', 'WAF', [['waf', 'WAF']]),
   ];
   addEventListener('resize', () => {
     for (const { plot } of charts) {

@@ -265,7 +265,7 @@ function makeCharts() {
             ['p50', 'p50'],
             ['p99', 'p99'],
         ]),
-        chart('amplification', 'programmed/written', [['waf', 'WAF']]),
+        chart('amplification', 'WAF', [['waf', 'WAF']]),
     ];
     addEventListener('resize', () => {
         for (const { plot } of charts) {
