@@ -1,13 +1,14 @@
 //! `aster run --again REPORT`: repeats a report's run, from the report alone.
 
 use crate::args::{Cli, Command, HardwareArg, RunArgs};
+use aster_device::profile::read;
 use aster_lab::asked::failure::Failure;
 use aster_lab::asked::files::read_text;
 use aster_lab::own::{OwnWork, Setup, record_of, setup_of};
 use aster_lab::provenance::{Build, Provenance, WorkRecord};
 use aster_lab::warning::Warning;
 use clap::{Parser, ValueEnum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::error::Category;
 use std::collections::BTreeSet;
@@ -44,7 +45,7 @@ impl Again {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let report = of_text(&read_text(path, REPORT_MAX, "a report of `aster run --json`")?)
             .map_err(|problem| Failure::file(path, problem))?;
-        let provenance = Provenance::of_report(&report).map_err(|problem| Failure::file(path, problem))?;
+        let provenance = provenance_of(&report).map_err(|problem| Failure::file(path, problem))?;
         let refuse = |problem: String| Err(Failure::file(path, problem));
         if !provenance.own_pieces.is_empty() {
             return refuse(format!(
@@ -289,6 +290,35 @@ fn of_text(text: &str) -> Result<Value, String> {
         ),
     })?;
     Ok(plain_numbers(report))
+}
+
+/// What a report of `aster run --json` says of where its figures come from.
+///
+/// # Errors
+/// When it doesn't say how its run is repeated; a message for the user.
+fn provenance_of(report: &Value) -> Result<Provenance, String> {
+    const OLD: &str = "precondition_percent";
+    #[derive(Deserialize)]
+    struct Told {
+        provenance: Provenance,
+    }
+    let Some(told) = report.get("provenance") else {
+        return Err("doesn't say where its figures come from: reports of `aster run --json` do, from \
+                    version 0.1 on"
+            .to_owned());
+    };
+    if let Some(percent) = told.get(OLD) {
+        let now = match percent {
+            Value::Null => "null".to_owned(),
+            percent => format!("{{\"overwritten\": {percent}}}"),
+        };
+        return Err(format!(
+            "provenance.{OLD}: an older aster said by this key what was written before the work, and no run \
+             is repeated without that: if the report is whole, put \"precondition\": {now} in its place, or \
+             make it anew with `aster run … --json`"
+        ));
+    }
+    read(report).map(|Told { provenance }| provenance)
 }
 
 /// Whole numbers as such: other programs write 1 as 1.0 and 1.0 as 1, and mean the same.

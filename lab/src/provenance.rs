@@ -6,9 +6,8 @@ mod host;
 pub use host::HostFacts;
 
 use crate::preconditioning::Preconditioning;
-use aster_device::profile::{ContentKind, Profile, read};
+use aster_device::profile::{ContentKind, Profile};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -49,39 +48,6 @@ pub struct Provenance {
     pub arguments: Vec<String>,
     /// The machine that it ran on, which its simulated figures don't depend on.
     pub host: HostFacts,
-}
-
-/// The part of a report that has it.
-#[derive(Deserialize)]
-struct Told {
-    provenance: Provenance,
-}
-
-impl Provenance {
-    /// That of a report of `aster run --json`.
-    ///
-    /// # Errors
-    /// When the report doesn't say how its run is repeated; a message for the user.
-    pub fn of_report(report: &Value) -> Result<Self, String> {
-        const OLD: &str = "precondition_percent";
-        let Some(told) = report.get("provenance") else {
-            return Err("doesn't say where its figures come from: reports of `aster run --json` do, from \
-                        version 0.1 on"
-                .to_owned());
-        };
-        if let Some(percent) = told.get(OLD) {
-            let now = match percent {
-                Value::Null => "null".to_owned(),
-                percent => format!("{{\"overwritten\": {percent}}}"),
-            };
-            return Err(format!(
-                "provenance.{OLD}: an older aster said by this key what was written before the work, and no \
-                 run is repeated without that: if the report is whole, put \"precondition\": {now} in its \
-                 place, or make it anew with `aster run … --json`"
-            ));
-        }
-        read(report).map(|Told { provenance }| provenance)
-    }
 }
 
 /// A version of Aster.
