@@ -3,7 +3,7 @@
 use crate::profile::{CollectionName, FirstAccessName, LevellingName, MappingName, Profile};
 use aster_ftl::{
     Capacity, CareConfig, Collection, ConfigError, FirstAccess, FtlConfig, FtlCosts, GcConfig, HostConfig,
-    LineConfig, MapCache, MapKind, PlaneOrder, Refresh, WearLevelling,
+    LineConfig, MapCache, MapKind, PlaneOrder, Pools, Refresh, WearLevelling,
 };
 use aster_parties::MediaFacts;
 use aster_units::Duration;
@@ -54,6 +54,7 @@ fn with_map(profile: &Profile, facts: &MediaFacts, map: MapKind) -> FtlConfig {
         content: facts.content,
         mapping_unit_bytes: f.mapping_unit_bytes,
         map,
+        pools: Pools::PerLun,
         capacity: match profile.named_pages() {
             Some(pages) => Capacity::Pages(pages),
             None => Capacity::OverProvisioning(f.over_provisioning_percent),
