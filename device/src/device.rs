@@ -207,17 +207,7 @@ impl Device {
     /// case.
     #[inline]
     pub fn advance_until_out(&self, host: Option<Instant>, most: u32) -> u32 {
-        let mut instants = 0;
-        let mut next = self.next_deadline();
-        while let Some(at) = next {
-            self.face.exec.advance_to(at);
-            instants += 1;
-            if instants >= most || self.face.link.port.has_out() {
-                break;
-            }
-            next = self.next_deadline().filter(|&at| host.is_none_or(|host| at < host));
-        }
-        instants.max(1)
+        self.face.exec.advance_while(host, most, || !self.face.link.port.has_out()).max(1)
     }
     /// Moves the clock to `at`, before input from outside.
     #[inline]

@@ -273,17 +273,48 @@ impl Exec {
                 self.0.now.set(at);
                 count(&self.0.instants);
             }
-            count(&self.0.events);
-            if target >= CORE {
-                self.core_is_free(target - CORE);
-            } else if target >= TASK {
-                self.poll_or_park(target - TASK);
-            } else {
-                self.deliver(target, token);
-            }
+            self.dispatch(target, token);
         }
         if until > self.now() && until != Instant::MAX {
             self.0.now.set(until);
+        }
+    }
+
+    /// Does what is due instant by instant: the first one in any case, and then further ones before `before`,
+    /// up to `most` in all. Asks `goes_on` at the end of each. Returns how many instants it were.
+    pub fn advance_while(&self, before: Option<Instant>, most: u32, goes_on: impl Fn() -> bool) -> u32 {
+        let Some(first) = self.next_deadline() else { return 0 };
+        let last = before.map_or(Instant::MAX, |before| before - Duration::from_picos(1)).max(first);
+        // The first instant may be the one at which the clock stands.
+        let mut instants = u32::from(first == self.now());
+        loop {
+            self.drain_ready();
+            let mut queue = self.0.queue.borrow_mut();
+            let is_over = queue.next().is_none_or(|next| next > self.now());
+            if is_over && instants > 0 && (instants >= most || !goes_on()) {
+                break;
+            }
+            let Some((at, target, token)) = queue.pop_due(last) else { break };
+            drop(queue);
+            if is_over {
+                self.0.now.set(at);
+                count(&self.0.instants);
+                instants += 1;
+            }
+            self.dispatch(target, token);
+        }
+        instants
+    }
+
+    #[inline]
+    fn dispatch(&self, target: u32, token: u64) {
+        count(&self.0.events);
+        if target >= CORE {
+            self.core_is_free(target - CORE);
+        } else if target >= TASK {
+            self.poll_or_park(target - TASK);
+        } else {
+            self.deliver(target, token);
         }
     }
 

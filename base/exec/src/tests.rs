@@ -2,8 +2,8 @@ extern crate std;
 use super::*;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use aster_units::{Duration, Frequency, Instant};
-use core::cell::RefCell;
+use aster_units::{Duration, Frequency, Instant, Rng};
+use core::cell::{Cell, RefCell};
 use std::vec;
 
 fn us(n: u64) -> Instant {
@@ -133,4 +133,63 @@ fn the_roster_has_tasks_and_handlers_in_the_order_of_their_coming() {
     assert!(tasks[0].contains("first") && tasks[1].contains("second"), "{tasks:?}");
     assert!(handlers.len() == 1 && handlers[0].ends_with("Log"), "{handlers:?}");
     exec.shut_down();
+}
+
+/// What random tasks on two cores do, by time; and the counts of work.
+fn life(seed: u64, run: impl Fn(&Exec)) -> (Vec<(Instant, u64)>, Counts) {
+    let exec = Exec::new();
+    let log = Rc::new(Log(RefCell::default(), exec.clone()));
+    let handler = exec.register(log.clone());
+    let cores = [7_000_000, 120_000_000]
+        .map(|hertz| Core::new(&exec, Frequency::from_hertz(hertz).expect("it isn't zero")));
+    for task in 0..Rng::new(seed).below(5) + 1 {
+        let (exec, log) = (exec.clone(), log.clone());
+        let core = cores[task as usize % 2].clone();
+        let mut rng = Rng::new(seed << 8 | task);
+        core.clone().spawn(async move {
+            for step in 0..200 {
+                log.fire(task << 32 | step);
+                match rng.below(7) {
+                    0 | 1 => core.charge(rng.below(40)),
+                    2 => core.settle().await,
+                    3 => core.yield_now().await,
+                    4 => exec.sleep(Duration::from_nanos(rng.below(900))).await,
+                    5 => exec.schedule(exec.now() + Duration::from_nanos(rng.below(2_000)), handler, 1 << 60),
+                    _ => exec.post(handler, 1 << 61),
+                }
+            }
+        });
+    }
+    run(&exec);
+    assert_eq!(exec.next_deadline(), None);
+    let lived = (log.0.borrow().clone(), exec.counts());
+    exec.shut_down();
+    lived
+}
+
+#[test]
+fn portions_of_instants_do_what_single_ones_do() {
+    for seed in 0..100 {
+        let one_by_one = life(seed, |exec| {
+            while let Some(at) = exec.next_deadline() {
+                exec.advance_to(at);
+            }
+        });
+        let in_portions = life(seed, |exec| {
+            let mut rng = Rng::new(seed);
+            while let Some(first) = exec.next_deadline() {
+                let before = exec.now() + Duration::from_nanos(rng.below(3_000));
+                let (most, stop) = (1 + rng.below(5) as u32, rng.below(6) as u32);
+                let ends = Cell::new(0);
+                let counted = exec.advance_while(Some(before), most, || {
+                    ends.set(ends.get() + 1);
+                    ends.get() != stop
+                });
+                assert!((1..=most).contains(&counted), "{counted} instants of {most}");
+                assert!(stop == 0 || counted <= stop, "it was to stop at the end of instant {stop}");
+                assert!(exec.now() < before || exec.now() == first);
+            }
+        });
+        assert_eq!(in_portions, one_by_one, "seed {seed}");
+    }
 }
