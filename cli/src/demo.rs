@@ -31,7 +31,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         draw(path, &interrupt, &say)?;
     }
 
-    say("Filling a second drive, which keeps a tag a sector, and measuring it:")?;
+    say("Measuring a second drive, which keeps a tag a sector, in steady state: as if random writes had \
+         gone on for ever (--precondition steady).")?;
     let progress = RefCell::new(Progress::new());
     let (runs, exported_bytes) =
         demo::measure_workloads(|stage| progress.borrow_mut().begin(stage), &mut |share| {

@@ -1,10 +1,11 @@
 //! `aster demo`: a file tree through a whole drive and back, then the four classic workloads.
 
 use crate::measure::{Progress, drive_of, measure};
+use crate::own::{Preconditioning, Setup, Steady, WorkError};
 use crate::report::RunReport;
 use crate::tree::{files_of, tar_of};
-use aster_device::Media;
 use aster_device::profile::{Profile, ProfileError, shipped};
+use aster_device::{Media, Pieces};
 use aster_driver::{Config, DriverError, QueueId};
 use aster_events::Recorder;
 use aster_image::{ImageError, keep_profile, open_image};
@@ -84,6 +85,9 @@ pub enum DemoError {
     /// A workload.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// What the second drive holds.
+    #[error(transparent)]
+    Work(#[from] WorkError),
     /// The caller stopped it.
     #[error("interrupted: the demo did not come to its end")]
     Stopped,
@@ -251,9 +255,6 @@ pub fn run_for_wave(prepare: impl FnOnce(&Machine), mut done: impl FnMut() -> bo
     Ok(())
 }
 
-/// Random overwrites after the fill, in percent of the drive, so that the workloads meet garbage collection.
-const OVERWRITE_PERCENT: u32 = 30;
-
 /// The four workloads of the demo, with their numbers of requests.
 fn workloads() -> Vec<Job> {
     let job = |name: &str, access, mix, block: u32, queue_depth, requests| Job {
@@ -276,8 +277,8 @@ fn workloads() -> Vec<Job> {
     ]
 }
 
-/// Runs the four workloads on a preconditioned drive that keeps fingerprints. Calls `stage` with the name of
-/// each stage.
+/// Runs the four workloads on a drive that keeps fingerprints and is in steady state from its first boot.
+/// Calls `stage` with the name of each stage.
 ///
 /// # Errors
 /// When the drive fails, or `progress` stops it.
@@ -285,49 +286,27 @@ pub fn measure_workloads(
     mut stage: impl FnMut(&str),
     progress: Progress<'_>,
 ) -> Result<(Vec<RunReport>, u64), DemoError> {
-    let profile = profile()?;
-    let content = Some(Content::Fingerprint);
-    let machine = Machine::power_on(
-        PROFILE,
-        &profile,
-        content,
-        Media::fresh(),
-        &Recorder::default(),
-        config(&profile),
-    )?;
+    let precondition = Some(Preconditioning::Steady(Steady::default()));
+    let setup =
+        Setup { precondition, content: Some(Content::Fingerprint), ..Setup::new(PROFILE, profile()?) };
+    let media = setup.before_power_on(Media::fresh(), &Pieces::default())?;
+    let Setup { profile, content, .. } = &setup;
+    let machine =
+        Machine::power_on(PROFILE, profile, *content, media, &Recorder::default(), config(profile))?;
     let stopped = Cell::new(false);
     let watched = &mut |share| {
         stopped.set(stopped.get() || !progress(share));
         !stopped.get()
     };
-    machine.boot_while(&mut || watched(0.0))?;
+    stage("steady state");
+    machine.boot_while(&mut || watched(machine.device().translation().filled_share().unwrap_or(0.0)))?;
     let drive = drive_of(&machine);
-    let how = Precondition {
-        bytes: None,
-        fill_block: 128 << 10,
-        overwrite_block: 16 << 10,
-        overwrite_percent: OVERWRITE_PERCENT,
-        queue_depth: 128,
-        seed: 1,
-    };
-    let mut contents = Contents::unversioned(drive, 1);
+    let mut contents = Contents::unversioned(drive, setup.seed);
     let mut runs = Vec::new();
-    for job in precondition(drive.bytes, &how) {
-        stage(if job.access == Access::Sequential {
-            "precondition: fill"
-        } else {
-            "precondition: overwrite at random"
-        });
-        let tasks = HostTask::of_jobs(&[job], drive, 1)?;
-        (_, contents) = measure(&machine, "precondition", tasks, contents, OnFailure::EndTask, watched)?;
-        if stopped.get() {
-            return Err(DemoError::Stopped);
-        }
-    }
     for job in workloads() {
         stage(&job.name);
         let name = job.name.clone();
-        let tasks = HostTask::of_jobs(&[job], drive, 1)?;
+        let tasks = HostTask::of_jobs(&[job], drive, setup.seed)?;
         let (report, back) = measure(&machine, &name, tasks, contents, OnFailure::EndTask, watched)?;
         if stopped.get() {
             return Err(DemoError::Stopped);

@@ -283,8 +283,11 @@ fn a_demo_that_is_interrupted_ends_in_order() {
         .spawn()
         .unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
-    let copied: Vec<_> =
-        said.by_ref().map(Result::unwrap).take_while(|line| !line.starts_with("Filling a second")).collect();
+    let copied: Vec<_> = said
+        .by_ref()
+        .map(Result::unwrap)
+        .take_while(|line| !line.starts_with("Measuring a second"))
+        .collect();
     assert!(copied.iter().any(|line| line.contains(" came back identical; ")), "{copied:?}");
     interrupt(&child);
     assert!(said.all(|line| !line.unwrap().contains("All of it took")));
