@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     let result = match parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Run(args) => run::run(&args),
-        Command::Compare(args) => compare::run(&args),
+        Command::Compare(args) => return compare::run(&args).unwrap_or_else(|failure| ended(&failure)),
         Command::Explain(args) => run::explain(&args),
         Command::Image { command } => image::run(&command),
         Command::Trace { command } => trace::run(&command),
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
 
 /// Runs a command of the Python package.
 fn of_package(program: &package::Program, args: &args::PackageArgs) -> ExitCode {
-    package::run(program, args).unwrap_or_else(|failure| ended(&failure))
+    package::run(program, &args.arguments).unwrap_or_else(|failure| ended(&failure))
 }
 
 /// Says why a command failed, and returns its exit status.

@@ -1,7 +1,8 @@
-//! `aster sweep` and `aster fit`: find the commands of the Python package, which do the work.
+//! `aster sweep`, `aster fit` and `aster compare` of sweeps: find the commands of the Python package, which
+//! do the work.
 
-use crate::args::PackageArgs;
 use aster_lab::asked::failure::Failure;
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::process::{Command, ExitCode};
 
@@ -20,14 +21,17 @@ pub(crate) const SWEEP: Program = Program { name: "aster-sweep", what: "sweep: s
 /// Fits to a real drive.
 pub(crate) const FIT: Program =
     Program { name: "aster-fit", what: "fit: fits to a real drive are", extras: "sweep,search" };
+/// Sweeps side by side.
+pub(crate) const COMPARE: Program =
+    Program { name: "aster-compare", what: "compare: sweeps side by side are", extras: "sweep" };
 
-/// Runs the package's command with the same arguments, and ends with its exit status.
+/// Runs the package's command with `arguments`, and ends with its exit status.
 ///
 /// # Errors
 /// When it isn't installed, or ended by a signal.
-pub(crate) fn run(program: &Program, args: &PackageArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(program: &Program, arguments: &[OsString]) -> Result<ExitCode, Failure> {
     let Program { name, what, extras } = program;
-    let ran = Command::new(name).args(&args.arguments).status();
+    let ran = Command::new(name).args(arguments).status();
     let status = ran.map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::usage(format!(
             "{what} of Aster's Python package, and its command {name} is not on the PATH: \

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import aster
 import pytest
 from aster._compare import Measured
+from aster._compare_command import main
 
 JOB = "[w]\nrw=randrw\nbs=4k\niodepth=4\nnumber_ios=300\nrandrepeat=0\n"
 
@@ -82,3 +84,38 @@ def test_what_can_not_be_compared_is_told() -> None:
             aster.compare(*asked)  # type: ignore[arg-type]
     with pytest.raises(aster.UsageError, match="names: 2 are needed, but there are 1"):
         aster.compare(run, run, names=["one"])
+
+
+def test_the_command_compares_sweeps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    space = {"job.iodepth": [1, 8]}
+    for name, entries in [("small", 16), ("large", 64)]:
+        aster.sweep(
+            "tiny",
+            space,
+            job=JOB,
+            seeds=3,
+            out=tmp_path / name,
+            workers=1,
+            content="fingerprint",
+            overrides={"ftl.buffer_entries": entries},
+        )
+    small, large = str(tmp_path / "small"), str(tmp_path / "large")
+    assert main([small, large, "--figure", "total.all.iops"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("job.iodepth") and small in shown and large in shown
+    assert [line.split()[:2] for line in shown.splitlines()[1:3]] == [
+        ["1", "total.all.iops"],
+        ["8", "total.all.iops"],
+    ]
+    assert main(["--json", "--all", "--", small, large]) == 0
+    rows = json.loads(capsys.readouterr().out)["differences"]
+    wanted = aster.compare(aster.Sweep(small), aster.Sweep(large))
+    found = {(row["parameters"]["job.iodepth"], row["figure"]): row["of"] for row in rows}
+    assert len(found) > len(wanted)
+    for each in wanted:
+        one, two = found[each.parameters["job.iodepth"], each.figure]
+        assert (one["mean"], two["percent"]) == (each.of[0].mean, each.percent())
+    assert main([small, str(tmp_path)]) == 2
+    assert f"error: {tmp_path}: holds no sweep" in capsys.readouterr().err
+    assert main([small]) == 2
+    assert "two or more are needed" in capsys.readouterr().err

@@ -22,7 +22,7 @@ use std::thread;
 use crate::place::Place;
 
 /// Blocks that no test runs: page and reason, once for each. A new one needs a better reason than haste.
-const NOT_RUN: [(&str, &str); 49] = [
+const NOT_RUN: [(&str, &str); 50] = [
     ("break-a-file-system.md", "prepares the reader's shell"),
     ("clusters.md", "builds the Python package"),
     ("clusters.md", "needs Kubernetes"),
@@ -56,6 +56,10 @@ const NOT_RUN: [(&str, &str); 49] = [
     ("performance.md", "needs valgrind; make test-all runs it"),
     ("pts.md", "takes minutes of CPU; cli/tests/cli/pts.rs runs quick ones"),
     ("python.md", "builds the Python package"),
+    (
+        "python.md",
+        "compares sweeps that the reader has; cli/tests/cli/compare.rs and python/tests/test_compare.py do",
+    ),
     ("python.md", "measures a real disk with fio"),
     ("rtl.md", "takes minutes of CPU; cli/tests/cli/channel.rs runs it"),
     ("schedulers.md", "builds a crate; lab/tests/own_pieces.rs builds and runs it"),

@@ -2,6 +2,7 @@
 
 use crate::place::Place;
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 
 const JOB: &str = "[j]\nrw=randwrite\nbs=4k\nsize=8m\nnumber_ios=3000\nrandrepeat=0\niodepth=8\n";
 
@@ -71,4 +72,30 @@ fn what_is_no_report_is_refused_by_name() {
     let error = place.refused(2, &["compare", "x.json", "z.json"]);
     assert!(error.contains("z.json: no such file; a report of `aster run --json` is expected"), "{error}");
     assert_eq!(place.aster(&["compare", "x.json"]).code, 2);
+}
+
+/// Sweeps are the Python package's: its command gets the folders, and its exit status is the command line's.
+#[test]
+fn folders_of_sweeps_go_to_the_package() {
+    let place = Place::new();
+    for name in ["bin", "one", "-two"] {
+        std::fs::create_dir(place.path(name)).unwrap();
+    }
+    place.write("bin/aster-compare", "#!/bin/sh\nprintf '[%s]' \"$@\"\nexit 3\n");
+    let program = place.path("bin/aster-compare");
+    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let with_path = |path: &str, arguments: &[&str]| {
+        let output = place.command(arguments).env("PATH", path).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
+    let (code, out, _) = with_path(&path, &["compare", "--json", "one", "--", "-two"]);
+    assert_eq!((code, &out[..]), (Some(3), "[--json][--][one][-two]"));
+    let (code, _, err) = with_path(&place.path("one").display().to_string(), &["compare", "one", "one"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("compare: sweeps side by side are of Aster's Python package"), "{err}");
+    place.write("a.json", "{}");
+    let error = place.refused(2, &["compare", "one", "a.json"]);
+    assert!(error.contains("one: is a folder, and others are reports: compare reports"), "{error}");
 }
