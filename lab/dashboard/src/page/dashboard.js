@@ -1,5 +1,5 @@
 // Built by lab/dashboard/page/build.mjs; don't edit.
-// Sources: 31d927462402dd727b4f0fc3f10398dac3b40496335e5ea230cf92d5fe61834f
+// Sources: 20bc29eaf255152ff6515cd0ae87bbdde3f774489a8e4d21c4c4c1484dd203ce
 "use strict";
 // What the server tells: the same as in frame.rs and messages.rs.
 // Numbers and elements.
