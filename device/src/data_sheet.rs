@@ -3,15 +3,17 @@
 use crate::configure::{self, BuildError};
 use crate::pieces::Pieces;
 use crate::profile::{PAGE_MAPPING, Profile};
-use aster_ftl::PlaneOrder;
+use aster_ftl::{PlaneOrder, Pools};
 use aster_units::Content;
 
-/// What the blocks of a LUN are for, under our page-mapping FTL. None of them is bad. Where planes are
-/// allocated one by one, each of them counts as a LUN.
+/// What the blocks of a pool are for, under our page-mapping FTL. None of them is bad. A pool is a LUN, or
+/// all LUNs of the drive. Where planes are allocated one by one, each of them counts as a LUN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LunPool {
-    /// LUNs of the drive.
-    pub luns: u32,
+    /// Pools of the drive.
+    pub pools: u32,
+    /// LUNs of each.
+    pub luns_per_pool: u32,
     /// Whether they are planes.
     pub are_planes: bool,
     /// Blocks set aside for the log.
@@ -22,7 +24,7 @@ pub struct LunPool {
     pub blocks: u32,
     /// Pages per block.
     pub pages_per_block: u32,
-    /// Logical pages of the fullest LUN.
+    /// Logical pages of the fullest pool.
     pub logical_pages: u32,
     /// Free blocks that only garbage collection may use.
     pub reserve: u32,
@@ -30,23 +32,25 @@ pub struct LunPool {
     pub dirty_max: u32,
 }
 
-/// The pool of each LUN of a profile's drive; `None` if the drive has another translation than our
+/// A pool of a profile's drive; `None` if the drive has another translation than our
 /// page-mapping FTL.
 pub fn lun_pool(pieces: &Pieces, profile: &Profile, content: Content) -> Option<LunPool> {
     if profile.ftl.kind != PAGE_MAPPING || !pieces.translations.is_ours(PAGE_MAPPING) {
         return None;
     }
     let config = configure::ftl(profile, &configure::media_facts(profile, content));
-    let luns = config.geometry.total_luns();
+    let luns = if config.pools == Pools::One { config.geometry.total_luns() } else { 1 };
+    let pools = config.geometry.total_luns() / luns;
     Some(LunPool {
-        luns,
+        pools,
+        luns_per_pool: luns,
         are_planes: PlaneOrder::named(profile.ftl.placement()).is_some(),
-        log_blocks: config.areas().log_blocks_per_lun() as u32,
-        map_blocks: config.areas().metadata_blocks_per_lun() as u32,
-        blocks: config.areas().data_blocks_per_lun() as u32,
+        log_blocks: config.areas().log_blocks_per_lun() as u32 * luns,
+        map_blocks: config.areas().metadata_blocks_per_lun() as u32 * luns,
+        blocks: config.areas().data_blocks_per_lun() as u32 * luns,
         pages_per_block: config.geometry.pages_per_block.into(),
-        logical_pages: config.logical_pages().div_ceil(luns.into()) as u32,
-        reserve: config.gc.reserve_blocks,
+        logical_pages: config.logical_pages().div_ceil(pools.into()) as u32,
+        reserve: config.pool_reserve_blocks(),
         dirty_max: config.host.dirty_max(),
     })
 }
@@ -80,15 +84,22 @@ pub fn carried(profile: &Profile) -> Result<Carried, BuildError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::shipped;
+    use crate::profile::{STRIPED, shipped};
 
     #[test]
     fn a_luns_blocks_are_all_accounted_for() {
         let profile = shipped("ideal").unwrap();
         let pool = lun_pool(&Pieces::default(), &profile, Content::Fingerprint).unwrap();
         let all = pool.log_blocks + pool.map_blocks + pool.blocks;
-        assert_eq!((all, pool.luns), (profile.geometry.blocks_per_lun, 64));
+        assert_eq!((all, pool.pools, pool.luns_per_pool), (profile.geometry.blocks_per_lun, 64, 1));
         assert!(pool.logical_pages < (pool.blocks - pool.reserve) * pool.pages_per_block);
+        let mut striped = profile.clone();
+        striped.ftl.placement = Some(STRIPED.to_owned());
+        let all_of_it = lun_pool(&Pieces::default(), &striped, Content::Fingerprint).unwrap();
+        assert_eq!((all_of_it.pools, all_of_it.luns_per_pool), (1, 64));
+        assert_eq!((all_of_it.blocks, all_of_it.log_blocks), (64 * pool.blocks, 64 * pool.log_blocks));
+        assert!(all_of_it.reserve < 64 * pool.reserve / 4, "most of the reserve is shared");
+        assert!(all_of_it.logical_pages.abs_diff(64 * pool.logical_pages) <= 64);
     }
 
     /// NV-DDR2 mode 7 has 400 MT/s (ONFI 5.1, table 4-15), and a generation 4 lane 16 GT/s with 128b/130b.

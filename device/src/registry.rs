@@ -3,7 +3,7 @@
 use crate::configure::{self, BuildError, value};
 use crate::profile::{
     AssignerName, D_CHOICES, DIRECTIVE, FIL, MESSAGE_UNIT, NVME_SOFTWARE, ONE_STREAM, OPEN_CHANNEL_12,
-    OPEN_CHANNEL_20, PAGE_MAPPING, Profile, UPDATE_DISTANCE, VECTORS, WINDOWED_GREEDY, not_one_of,
+    OPEN_CHANNEL_20, PAGE_MAPPING, Profile, STRIPED, UPDATE_DISTANCE, VECTORS, WINDOWED_GREEDY, not_one_of,
 };
 use aster_flash::Controller;
 use aster_ftl::{
@@ -276,7 +276,9 @@ impl Default for Registry<MakePlacement> {
             (name, Box::new(move |profile| Ok(Box::new(Assigner::Planes { order, planes: planes(profile) }))))
         };
         let ours = [AssignerName::ChannelFirst, AssignerName::WayFirst, AssignerName::Random];
+        let striped: MakePlacement = Box::new(|_| Ok(Box::new(Assigner::Striped)));
         let ours = ours.into_iter().map(assigner).chain(PLANE_ORDERS.map(order));
+        let ours = ours.chain([(STRIPED, striped)]);
         Registry::of("ftl.placement", ours)
     }
 }

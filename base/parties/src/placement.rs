@@ -8,7 +8,7 @@ use core::fmt;
 pub const PLACEMENT_ROUNDS_MAX: u32 = 64;
 
 /// Decides which LUN a logical page belongs to. A page never changes its LUN, since garbage collection
-/// copies within the LUN.
+/// copies within the LUN. Where all LUNs are one pool it is only the order in which they take turns.
 ///
 /// # Who calls, in what order
 /// The FTL calls [`order`](Placement::order) when a drive is built and keeps the answer: page *n* belongs to

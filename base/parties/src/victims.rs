@@ -6,7 +6,8 @@ use core::fmt;
 /// Chooses the block that garbage collection empties next.
 ///
 /// # Who calls, in what order
-/// The FTL calls [`choose`](VictimPolicy::choose) when a LUN needs room and copying gains some. Before
+/// The FTL calls [`choose`](VictimPolicy::choose) when a pool needs room and copying gains some. A pool is a
+/// LUN, or all LUNs where they share their spare blocks. Before
 /// that, it erases blocks without valid pages, and empties blocks in which a program has failed; it
 /// doesn't call the policy for these. Nor does it call the policy for wear levelling or refresh, which
 /// move data for other reasons.
@@ -16,10 +17,11 @@ use core::fmt;
 /// next. The answer should therefore not depend on the number of calls. If it does, as with random
 /// choices, word lines are completed with pages of other blocks.
 ///
-/// One policy serves all LUNs of a drive. It is synchronous and takes no time of the simulated core.
+/// One policy serves all pools of a drive. It is synchronous and takes no time of the simulated core.
 ///
 /// # What is bounded
-/// At most the blocks of one LUN are offered. Each of them has at least one stale unit, so that any
+/// At most the blocks of one pool are offered: of all LUNs where they are one, tens of thousands on a large
+/// drive. Each of them has at least one stale unit, so that any
 /// choice gains room in the end. A policy therefore decides how much is copied, but not whether the drive
 /// can continue.
 ///
@@ -34,19 +36,19 @@ pub trait VictimPolicy: fmt::Debug {
 /// A block that may be emptied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockFacts {
-    /// Its address in the LUN.
+    /// Its number among the blocks of the pool: its address in the LUN where a pool is a LUN.
     pub block: BlockAddr,
     /// Mapping units that hold valid data, which must be copied before the block is erased.
     pub valid: u32,
     /// Mapping units of a block. A unit is a page or a part of one.
     pub units: u32,
-    /// Blocks of the drive that were filled after this one.
+    /// Blocks of the drive that were filled after this one, as [`ClosedBlocks::closings`] counts.
     pub age: u64,
     /// Times erased.
     pub erases: u32,
 }
 
-/// The closed blocks of a LUN, one of which is to be emptied.
+/// The closed blocks of a pool, one of which is to be emptied.
 ///
 /// Each property is an array indexed by block, so that a policy that only needs valid units walks through
 /// one array. [`ClosedBlocks::iter`] gives all properties of each block.
@@ -66,11 +68,10 @@ impl<'a> ClosedBlocks<'a> {
     /// bad or being emptied already.
     pub const NOT_OFFERED: u32 = u32::MAX;
 
-    /// The blocks of `lun`, with `units` mapping units each. For each block there are: its valid units
-    /// or
-    /// [`ClosedBlocks::NOT_OFFERED`]; its number in the order in which the drive's blocks were closed, of
-    /// which there are `closings` by now; and how often it was erased. `None` if no block has a
-    /// stale unit.
+    /// The blocks of the pool whose first LUN is `lun`, with `units` mapping units each. For each block there
+    /// are: its valid units or [`ClosedBlocks::NOT_OFFERED`]; its number in the order in which the drive's
+    /// blocks were closed, of which there are `closings` by now; and how often it was erased. `None` if no
+    /// block has a stale unit.
     pub fn new(
         lun: LunIndex,
         units: u32,
@@ -80,12 +81,12 @@ impl<'a> ClosedBlocks<'a> {
         let fewest = *valid.iter().min()?;
         (fewest < units).then_some(ClosedBlocks { lun, units, closings, fewest, valid, closed_at, erases })
     }
-    /// The LUN that they belong to.
+    /// The first LUN of the pool that they belong to.
     pub fn lun(&self) -> LunIndex {
         self.lun
     }
-    /// Blocks of the drive that have been filled by now. Two calls for one LUN see different values,
-    /// unless no block was filled between them.
+    /// Blocks of the drive that have been filled by now and, where a pool has several LUNs, victims that have
+    /// been chosen. Two calls for one pool see different values, unless nothing of that was between them.
     pub fn closings(&self) -> u64 {
         self.closings
     }
@@ -107,7 +108,7 @@ impl<'a> ClosedBlocks<'a> {
     pub fn iter(&self) -> impl Iterator<Item = BlockFacts> + '_ {
         (0..self.blocks()).filter_map(|block| self.facts(BlockAddr(block)))
     }
-    /// Blocks of the LUN, offered or not.
+    /// Blocks of the pool, offered or not.
     pub fn blocks(&self) -> u32 {
         self.valid.len() as u32
     }

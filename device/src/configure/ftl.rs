@@ -1,6 +1,6 @@
 //! The page-mapping translation (`firmware/ftl`).
 
-use crate::profile::{CollectionName, FirstAccessName, LevellingName, MappingName, Profile};
+use crate::profile::{CollectionName, FirstAccessName, LevellingName, MappingName, Profile, STRIPED};
 use aster_ftl::{
     Capacity, CareConfig, Collection, ConfigError, FirstAccess, FtlConfig, FtlCosts, GcConfig, HostConfig,
     LineConfig, MapCache, MapKind, PlaneOrder, Pools, Refresh, WearLevelling,
@@ -8,7 +8,7 @@ use aster_ftl::{
 use aster_parties::MediaFacts;
 use aster_units::Duration;
 
-/// Free blocks per LUN that only garbage collection may take: one for a victim's valid pages, and one more
+/// Free blocks per pool that only garbage collection may take: one for a victim's valid pages, and one more
 /// in case a program fails meanwhile.
 pub(crate) const GC_RESERVE_BLOCKS: u32 = 2;
 
@@ -54,7 +54,7 @@ fn with_map(profile: &Profile, facts: &MediaFacts, map: MapKind) -> FtlConfig {
         content: facts.content,
         mapping_unit_bytes: f.mapping_unit_bytes,
         map,
-        pools: Pools::PerLun,
+        pools: if f.placement() == STRIPED { Pools::One } else { Pools::PerLun },
         capacity: match profile.named_pages() {
             Some(pages) => Capacity::Pages(pages),
             None => Capacity::OverProvisioning(f.over_provisioning_percent),

@@ -47,7 +47,7 @@ pub use schema::{
     AssignerName, BoardProfile, COSMOS, ChannelProfile, ContentKind, ControllerName, D_CHOICES, DIRECTIVE,
     DataModeName, FIL, FtlProfile, GeometryProfile, LevellingName, LinkProfile, MESSAGE_UNIT, ONE_STREAM,
     OPEN_CHANNEL_12, OPEN_CHANNEL_20, PAGE_MAPPING, PollProfile, Profile, READS_FIRST, RestrictProfile,
-    UPDATE_DISTANCE, VECTORS, WINDOWED_GREEDY,
+    STRIPED, UPDATE_DISTANCE, VECTORS, WINDOWED_GREEDY,
 };
 pub(crate) use schema::{DEVICE, VENDOR};
 pub use shipped::{SHIPPED, shipped};

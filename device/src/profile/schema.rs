@@ -330,6 +330,8 @@ pub const VECTORS: &str = "vectors";
 pub const ONE_STREAM: &str = "one";
 /// The stream policy that goes by how long ago a page was written last.
 pub const UPDATE_DISTANCE: &str = "update-distance";
+/// The placement in which all LUNs are one pool.
+pub const STRIPED: &str = "striped";
 /// The name of the policy that goes by what the host names (NVMe 1.4 §9.3), for `ftl.stream_policy`.
 pub const DIRECTIVE: &str = "directive";
 /// The victim policy that draws blocks at random, of which it chooses one.
@@ -432,7 +434,8 @@ pub struct FtlProfile {
     #[serde(default)]
     pub assigner: AssignerName,
     /// Which LUN a logical page belongs to, by name: an `assigner`, in the place of that key; an order of
-    /// channels, ways, dies and planes, such as `"cwdp"`, in which planes are allocated one by one; or a
+    /// channels, ways, dies and planes, such as `"cwdp"`, in which planes are allocated one by one;
+    /// `"striped"`, where all LUNs are one pool and the LUN is chosen whenever a page is programmed; or a
     /// placement of a reader's own.
     #[serde(default)]
     pub placement: Option<String>,
@@ -457,7 +460,8 @@ pub struct FtlProfile {
     /// §9.3): all but the first, which has what it names none for; or a policy of a reader's own.
     #[serde(default = "default_stream_policy")]
     pub stream_policy: String,
-    /// Garbage collection begins when a LUN has this many free blocks or fewer.
+    /// Garbage collection begins when a LUN has this many free blocks or fewer; where all LUNs are one pool
+    /// (`placement = "striped"`), when the pool has as many and one more for each four LUNs.
     #[serde(default = "default_gc")]
     pub gc_free_blocks: u32,
     /// How garbage collection goes on: as fast as flash permits, or in portions that the host's programs pay

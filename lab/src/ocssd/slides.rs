@@ -176,7 +176,7 @@ fn expected(profile: &Profile, ftl: Ftl, data: f64, array: f64) -> f64 {
             let pool = lun_pool(&Pieces::default(), profile, Content::Fingerprint);
             let pool = pool.expect("the board has our FTL");
             let of_lun = pool.reserve + pool.map_blocks + pool.log_blocks + profile.ftl.gc_free_blocks;
-            data - array + f64::from(pool.luns * of_lun)
+            data - array + f64::from(pool.pools * of_lun)
         }
     }
 }

@@ -9,15 +9,15 @@ use serde::Serialize;
 use std::fmt::Write;
 use theory::expected;
 
-/// What the blocks of a LUN are for, if none is bad.
+/// What the blocks of a pool are for, if none is bad: of a LUN, or of all where they are one pool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spare {
-    // Whose they are: a LUN's, or a plane's where planes are allocated one by one.
+    // Whose they are: a LUN's, a plane's where planes are allocated one by one, or the pool's.
     #[serde(skip)]
     of: &'static str,
-    /// Blocks of a LUN.
+    /// Blocks of the pool.
     pub per_lun: u32,
-    /// What the logical pages of a LUN fill.
+    /// What the logical pages of the pool fill.
     pub data: f64,
     /// Set aside for the log.
     pub log: u32,
@@ -25,7 +25,8 @@ pub struct Spare {
     pub stored_map: u32,
     /// Free blocks that only garbage collection may use.
     pub gc_reserve: u32,
-    /// Half of the open blocks: those of the host's streams, and one of garbage collection.
+    /// Half of the open blocks: those of the host's streams, and one of garbage collection; one more for each
+    /// further LUN of the pool.
     pub open: u32,
     /// All others: garbage collection lives off these.
     pub stale: f64,
@@ -44,10 +45,14 @@ impl Spare {
     pub fn of(pieces: &Pieces, profile: &Profile, content: Content) -> Option<Spare> {
         let pool = lun_pool(pieces, profile, content)?;
         let expected = expected(profile);
-        let open = 1 + theory::half_open(profile);
+        let open = 1 + theory::half_open(profile, pool.luns_per_pool);
         let data = f64::from(pool.logical_pages) / f64::from(pool.pages_per_block);
         Some(Spare {
-            of: if pool.are_planes { "plane" } else { "LUN" },
+            of: match (pool.are_planes, pool.luns_per_pool) {
+                (true, _) => "a plane's",
+                (false, 1) => "a LUN's",
+                (false, _) => "the pool's",
+            },
             per_lun: pool.blocks + pool.log_blocks + pool.map_blocks,
             data,
             log: pool.log_blocks,
@@ -64,7 +69,7 @@ impl Spare {
     pub fn in_words(&self) -> String {
         let Spare { of, per_lun, data, log, stored_map, gc_reserve, open, stale, victims, .. } = self;
         let mut words = format!(
-            "blocks    of a {of}'s {per_lun}: {data:.1} data, {log} log, {stored_map} stored map, \
+            "blocks    of {of} {per_lun}: {data:.1} data, {log} log, {stored_map} stored map, \
              {gc_reserve} GC reserve, {open} open, {stale:.1} stale\n            \
              {:.1} % effective over-provisioning",
             self.effective_over_provisioning_percent
@@ -82,7 +87,7 @@ impl Spare {
     pub fn beside(&self, measured: f64) -> String {
         let Spare { of, per_lun, stale, victims, .. } = self;
         let mut words = format!(
-            "WAF {measured:.2} with {:.1} % effective over-provisioning ({stale:.1} of a {of}'s {per_lun} \
+            "WAF {measured:.2} with {:.1} % effective over-provisioning ({stale:.1} of {of} {per_lun} \
              blocks stale)",
             self.effective_over_provisioning_percent
         );

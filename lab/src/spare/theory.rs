@@ -30,25 +30,27 @@ pub(crate) fn workload(hot_percent: u8) -> Workload {
     if hot_percent == 50 { Workload::uniform() } else { Workload::hot_cold(1.0 - writes, writes) }
 }
 
-/// A LUN's blocks as the simulation's pool.
+/// The blocks of a LUN, or of all where they are one pool, as the simulation's pool.
 pub(crate) fn pool(profile: &Profile) -> Pool {
-    let lun = aster_device::lun_pool(&Pieces::default(), profile, Content::Fingerprint)
+    let of = aster_device::lun_pool(&Pieces::default(), profile, Content::Fingerprint)
         .expect("the plan's drives have our page-mapping FTL");
     Pool {
-        blocks: lun.blocks,
-        pages_per_block: lun.pages_per_block,
-        logical_pages: lun.logical_pages,
-        reserve: lun.reserve + half_open(profile),
+        blocks: of.blocks,
+        pages_per_block: of.pages_per_block,
+        logical_pages: of.logical_pages,
+        reserve: of.reserve + half_open(profile, of.luns_per_pool),
         separate_copies: true,
         // Each command in flight occupies an entry that is being evicted, where no page can be
         // overwritten.
-        buffered_pages: lun.dirty_max.saturating_sub(QUEUE_DEPTH) / lun.luns,
+        buffered_pages: of.dirty_max.saturating_sub(QUEUE_DEPTH) / of.pools,
     }
 }
 
-/// Half of the blocks that streams of the host beyond the first have open.
-pub(super) fn half_open(profile: &Profile) -> u32 {
-    u32::from(profile.ftl.streams.saturating_sub(1)).div_ceil(2)
+/// Half of the blocks that are open beyond one of the host and one for copies: those of further streams of
+/// the host and, in a pool of several LUNs, one in each further LUN.
+pub(super) fn half_open(profile: &Profile, luns_per_pool: u32) -> u32 {
+    let further = u32::from(profile.ftl.streams.saturating_sub(1));
+    (further * luns_per_pool + luns_per_pool - 1).div_ceil(2)
 }
 
 /// Theory's value for a pool, if there is one.

@@ -1,6 +1,9 @@
 use super::*;
 use crate::own::Steady;
-use aster_device::profile::{COSMOS, CommandName, EmmcProfile, MappingName, Profile, RaidName, shipped};
+use aster_device::profile::{
+    COSMOS, CollectionName, CommandName, EmmcProfile, MappingName, Profile, RaidName, STRIPED,
+    UPDATE_DISTANCE, shipped,
+};
 use aster_device::{BadBlock, Pieces};
 use aster_driver::Config;
 use aster_events::Recorder;
@@ -58,6 +61,46 @@ fn no_loss_of_power_takes_what_was_flushed_or_tears_anything_else() {
             assert_eq!(seen.pages_lost > 0, pair_loss, "{seen:?}");
         }
     }
+}
+
+/// All LUNs as one pool, in pages and units, on demand and at the host's pace, with one stream and two.
+#[test]
+fn no_loss_of_power_takes_anything_of_luns_that_are_one_pool() {
+    for (n, (unit_bytes, collection, streams, pair_loss)) in [
+        (0, CollectionName::OnDemand, 1, true),
+        (0, CollectionName::Paced, 1, false),
+        (4096, CollectionName::OnDemand, 1, true),
+        (4096, CollectionName::Paced, 1, true),
+        (1024, CollectionName::Paced, 1, false),
+        (0, CollectionName::OnDemand, 2, true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut profile = profile("tiny");
+        profile.package.pair_loss = pair_loss;
+        profile.ftl.placement = Some(STRIPED.to_owned());
+        profile.ftl.mapping_unit_bytes = unit_bytes;
+        profile.ftl.collection = collection;
+        profile.ftl.streams = streams;
+        if streams > 1 {
+            profile.ftl.stream_policy = UPDATE_DISTANCE.to_owned();
+            profile.ftl.over_provisioning_percent = 40.0;
+        }
+        let report = go(&profile, Content::Full, 9_000 + n as u64, cuts(8, 1_700));
+        assert!(report.failure.is_none(), "{unit_bytes} {streams} {:#?}", report.failure);
+    }
+}
+
+#[test]
+fn blocks_of_one_pool_that_fail_take_nothing_along() {
+    let mut profile = profile("tiny");
+    profile.ftl.placement = Some(STRIPED.to_owned());
+    profile.ftl.over_provisioning_percent = 60.0;
+    profile.package.program_failures_per_million = 2_000;
+    profile.package.erase_failures_per_million = 2_000;
+    let report = go(&profile, Content::Full, 9_100, cuts(12, 2_600));
+    assert!(report.failure.is_none(), "{:#?}", report.failure);
 }
 
 /// S24: copies of the map's directory are deleted and damaged between losses of power.

@@ -26,7 +26,8 @@ pub(super) fn write_amplification(
         Machine::power_on(&plan.name, profile, content, Media::fresh(), &Recorder::default(), config)?;
     machine.boot()?;
     let drive = drive_of(machine.driver());
-    let page = profile.geometry.page_bytes;
+    // The simulation's pages are what the map knows a place of.
+    let page = unit_bytes(profile);
     let pages = drive.bytes / u64::from(page);
     let passes = plan.passes;
     let all = f64::from(1 + passes.settle + passes.measure);
@@ -61,6 +62,14 @@ pub(super) fn write_amplification(
     let after = machine.device().stats().ftl.flash_programs;
     let (written, copied) = (after.host - before.host, after.gc - before.gc);
     Ok((written + copied) as f64 / written.max(1) as f64)
+}
+
+/// Bytes of a mapping unit.
+pub(super) fn unit_bytes(profile: &Profile) -> u32 {
+    match profile.ftl.mapping_unit_bytes {
+        0 => profile.geometry.page_bytes,
+        bytes => bytes,
+    }
 }
 
 /// Writes of one page each, anywhere.

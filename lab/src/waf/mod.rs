@@ -30,7 +30,7 @@ pub fn run(plan: &Plan, follow: Follow<'_>) -> Result<Report, ExperimentError> {
     for (name, rule) in chosen {
         for (at, (streams, over_provisioning_percent, profile)) in plan.drives().enumerate() {
             let profile = collected_by(name, profile);
-            let pool = pool(&profile);
+            let pool = in_units(pool(&profile), &profile);
             for (skew, &hot_percent) in plan.hot_percents.iter().enumerate() {
                 let before = (at * plan.hot_percents.len() + skew) as f64;
                 let drive = drive::write_amplification(
@@ -60,6 +60,16 @@ pub fn run(plan: &Plan, follow: Follow<'_>) -> Result<Report, ExperimentError> {
     let Pool { blocks, pages_per_block, reserve, .. } = pool(&plan.profile);
     let (profile, seed) = (plan.name.clone(), plan.seed);
     Ok(Report { profile, seed, blocks, pages_per_block, reserve, points })
+}
+
+/// A pool whose pages are mapping units.
+fn in_units(pool: Pool, profile: &Profile) -> Pool {
+    let per_page = profile.geometry.page_bytes / drive::unit_bytes(profile);
+    Pool {
+        pages_per_block: pool.pages_per_block * per_page,
+        logical_pages: pool.logical_pages * per_page,
+        ..pool
+    }
 }
 
 /// A profile with this victim policy, without keys of other policies.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::figure::Source;
-use aster_device::profile::{CellUse, CollectionName, shipped};
+use aster_device::profile::{CellUse, CollectionName, STRIPED, shipped};
 use aster_workload::Distribution;
 use std::ops::ControlFlow;
 
@@ -67,6 +67,24 @@ fn each_policy_copies_on_a_drive_what_it_copies_in_the_simulation() {
     let of_theory = ["greedy", "cost-benefit", "d-choices", "windowed-greedy", "fifo"]
         .map(|name| points(name, Source::Theory).len());
     assert_eq!(of_theory, [1, 0, 1, 0, 2]);
+}
+
+/// Four LUNs as one pool, with as many data blocks as the simulation's.
+#[test]
+fn luns_that_are_one_pool_copy_what_the_simulation_of_one_pool_copies() {
+    let mut plan = plan();
+    (plan.profile.geometry.channels, plan.profile.geometry.ways) = (2, 2);
+    plan.profile.geometry.blocks_per_lun = 64;
+    plan.profile.ftl.placement = Some(STRIPED.to_owned());
+    let victims = vec!["greedy", "d-choices", "fifo"];
+    let passes = Passes { settle: 3, measure: 3 };
+    let mut report = go(&Plan { victims, passes, over_provisioning: vec![14.0, 28.0], ..plan });
+    // Several victims at a time, drawn from few blocks of which the emptiest are taken already.
+    let is_drawn = |point: &Point| point.victims == "d-choices" && point.hot_percent != 50;
+    let off = |point: &Point| point.error_percent().expect("a single stream is simulated").abs();
+    assert!(report.points.iter().filter(|point| is_drawn(point)).all(|point| off(point) < 16.0));
+    report.points.retain(|point| !is_drawn(point));
+    agrees(&report);
 }
 
 #[test]

@@ -467,6 +467,7 @@ const CASES: &[Case] = &cases! {
     "ftl.partial_reads" Run => |p| p.ftl.partial_reads = false,
     "ftl.assigner" Run => |p| p.ftl.assigner = AssignerName::WayFirst,
     "ftl.placement" Run => |p| p.ftl.placement = Some("way-first".to_owned()),
+    "ftl.placement" Run => |p| p.ftl.placement = Some("striped".to_owned()),
     "ftl.placement" Run on planar; => |p| p.ftl.placement = Some("cpwd".to_owned()),
     "ftl.first_access" Run => |p| p.ftl.first_access = FirstAccessName::Assigns,
     "ftl.victims" Run => |p| p.ftl.victims = "cost-benefit".to_owned(),

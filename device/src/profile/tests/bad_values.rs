@@ -155,6 +155,11 @@ const BAD_VALUES: &[(&str, &str, &str)] = &[
     ("buffer_entries = 32", "buffer_entries = 32\nplacement = \"cwdc\"", "ftl.placement"),
     (
         "buffer_entries = 32",
+        "buffer_entries = 32\nplacement = \"striped\"\nmapping = \"demand-paged\"",
+        "ftl.placement",
+    ),
+    (
+        "buffer_entries = 32",
         "buffer_entries = 32\nassigner = \"random\"\nplacement = \"way-first\"",
         "ftl.assigner",
     ),

@@ -101,7 +101,7 @@ impl Pacing {
         // The pages that the host has left when collection begins: those of the free blocks and of an open
         // one per LUN.
         let config = &self.runtime.config;
-        let blocks = u64::from(config.collects_at() - config.gc.reserve_blocks + config.luns_per_pool());
+        let blocks = u64::from(config.collects_at() - config.pool_reserve_blocks() + config.luns_per_pool());
         let band = blocks * u64::from(config.geometry.pages_per_block);
         of_pool.pace.pay(pages as u64, room.host_pages_left(pool), band);
         self.look(pool);

@@ -77,7 +77,7 @@ impl Blocks {
         order: Box<[LunIndex]>,
     ) -> Self {
         let layout = BlockLayout::of(config);
-        let reserve = config.gc.reserve_blocks as usize;
+        let reserve = config.pool_reserve_blocks() as usize;
         let states = Rc::new(States::new(layout));
         let wear = Rc::new(Wear::new(layout, config.care.wear_levelling));
         let free = Rc::new(FreeLists::new(layout, &wear));

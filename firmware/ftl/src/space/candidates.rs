@@ -25,7 +25,7 @@ pub(crate) struct Candidates {
     // Chooses among blocks with valid units. Empty blocks are always collected first.
     policy: RefCell<Box<dyn VictimPolicy>>,
     blocks: RefCell<Facts>,
-    // Blocks closed so far.
+    // Blocks closed so far and, where a pool has several LUNs, victims chosen so far.
     closings: Cell<u64>,
     // Whether some candidate may be empty.
     emptied: Cell<bool>,
@@ -141,6 +141,10 @@ impl Candidates {
     pub(crate) fn take_best(&self, pool: PoolIndex) -> Option<BlockIndex> {
         let block = self.best(pool)?;
         self.withdraw(block);
+        if !self.layout.has_one_lun() {
+            // Several victims may be chosen between two closings: a policy that draws blocks draws others.
+            self.closings.set(self.closings.get() + 1);
+        }
         Some(block)
     }
     fn best(&self, pool: PoolIndex) -> Option<BlockIndex> {

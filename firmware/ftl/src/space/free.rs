@@ -169,13 +169,21 @@ impl FreeLists {
     /// Whether the LUN is about to run out of listed free blocks and has unlisted ones.
     pub(crate) fn wants_page(&self, lun: LunIndex) -> bool {
         if !self.layout.has_one_lun() {
-            // Others may have listed ones. Half of what the pool has is enough.
-            let pool = self.layout.pool_of(lun);
-            let (listed, free) = (self.listed_in(pool), self.in_pool(pool));
-            return self.is_logged() && listed < (free / 2).max(LISTED_MIN) && free > listed;
+            return self.is_logged() && self.wants_page_in(self.layout.pool_of(lun));
         }
         let lun = self.lun(lun).borrow();
         self.is_logged() && lun.listed < LISTED_MIN && lun.blocks.len() > lun.listed
+    }
+    /// As [`FreeLists::wants_page`], of several LUNs: whether most of those that have free blocks have none
+    /// that is listed.
+    fn wants_page_in(&self, pool: PoolIndex) -> bool {
+        let (mut listed, mut unlisted) = (0, 0);
+        for lun in self.layout.luns_of(pool) {
+            let lun = self.lun(lun).borrow();
+            listed += u32::from(lun.listed >= LISTED_MIN);
+            unlisted += u32::from(lun.listed < LISTED_MIN && !lun.blocks.is_empty());
+        }
+        unlisted > listed
     }
     /// Orders the LUN's first `most` free blocks before a log page lists them. Newly listed blocks are the
     /// least worn ones, for the host. One of them is instead the most worn, for garbage collection's copies,

@@ -110,16 +110,17 @@ impl Areas<'_> {
             + u64::from(self.0.further_streams())
             + 1
     }
-    /// As [`Areas::blocks_needed_per_lun`], for all LUNs of a pool together. Garbage collection may have a
-    /// block open in each of them.
+    /// As [`Areas::blocks_needed_per_lun`], for all LUNs of a pool together. Garbage collection and each
+    /// further stream of the host may have a block open in each of them.
     pub(crate) fn blocks_needed_per_pool(&self) -> u64 {
         let luns = u64::from(self.0.luns_per_pool());
         if luns == 1 {
             return self.blocks_needed_per_lun();
         }
         let full = self.0.logical_pages() / u64::from(self.0.geometry.pages_per_block) + 1;
-        let kept = self.metadata_blocks_per_lun() + self.log_blocks_per_lun() + 1;
-        full + luns * kept + u64::from(self.0.gc.reserve_blocks)
+        let open = 1 + u64::from(self.0.further_streams());
+        let kept = self.metadata_blocks_per_lun() + self.log_blocks_per_lun() + open;
+        full + luns * kept + u64::from(self.0.pool_reserve_blocks())
     }
     /// Whether a pool has enough blocks as long as none of them is bad.
     pub fn has_blocks(&self) -> bool {

@@ -115,16 +115,10 @@ impl FtlConfig {
     }
     fn check_pool(&self) -> Result<(), ConfigError> {
         let check = |ok, key, must| if ok { Ok(()) } else { Err(ConfigError::Range { key, must }) };
-        let is_shared = self.pools == Pools::One;
         check(
-            !is_shared || self.map == MapKind::Resident,
-            "map",
-            "resident where all LUNs are one pool: a map on flash has a reserve in each LUN",
-        )?;
-        check(
-            !is_shared || self.streams == 1,
-            "streams",
-            "1 where all LUNs are one pool: each stream has a block open in every LUN",
+            self.pools == Pools::PerLun || self.map == MapKind::Resident,
+            "placement",
+            "one that ties each page to a LUN where the map is paged on demand, not \"striped\"",
         )
     }
     fn check_unit(&self) -> Result<(), ConfigError> {

@@ -116,9 +116,10 @@ impl HostConfig {
 pub struct GcConfig {
     /// How garbage collection and the host share the drive.
     pub collection: Collection,
-    /// Free blocks of a pool that only garbage collection may take.
+    /// Free blocks of a LUN that only garbage collection may take, if the LUN is a pool of its own.
     pub reserve_blocks: u32,
-    /// Garbage collection begins when a pool has this many free blocks or fewer.
+    /// Garbage collection begins when a LUN that is a pool of its own has this many free blocks or fewer. A
+    /// pool of several begins as many blocks above its reserve.
     pub free_blocks: u32,
     /// Pages that garbage collection of a LUN has in flight, 1 to [`GC_DEPTH_MAX`].
     pub depth: u8,
@@ -225,6 +226,8 @@ const LOG_COPIES_MIN: u16 = 2;
 pub const STREAMS_MAX: u8 = 16;
 /// The most pages that a LUN's garbage collection has in flight.
 pub const GC_DEPTH_MAX: u8 = 16;
+/// LUNs of a pool for each block of its reserve beyond that of a pool of one LUN.
+const LUNS_PER_RESERVED: u32 = 4;
 /// Bytes of NVRAM, from 0 on, that the FTL keeps its root record in (twice).
 pub const NVRAM_BYTES: usize = 2 * ROOT_BYTES;
 
@@ -272,6 +275,14 @@ impl FtlConfig {
             MapKind::DemandPaged(cache) => Some(cache),
         }
     }
+    /// Free blocks of a pool that only garbage collection may take. Where several victims of a pool are in
+    /// work, each needs room for what it has yet to copy, and programs may fail in several LUNs at a time.
+    pub fn pool_reserve_blocks(&self) -> u32 {
+        match self.pools {
+            Pools::PerLun => self.gc.reserve_blocks,
+            Pools::One => self.gc.reserve_blocks + self.geometry.total_luns().div_ceil(LUNS_PER_RESERVED),
+        }
+    }
     /// LUNs of a pool.
     pub(crate) fn luns_per_pool(&self) -> u32 {
         match self.pools {
@@ -282,7 +293,8 @@ impl FtlConfig {
     /// Garbage collection of a LUN begins when it has this many free blocks or fewer: at the latest when none
     /// is left for the host.
     pub(crate) fn collects_at(&self) -> u32 {
-        self.gc.free_blocks.max(self.gc.reserve_blocks + self.mapping_reserve_blocks())
+        let beside = self.pool_reserve_blocks() - self.gc.reserve_blocks;
+        self.gc.free_blocks.max(self.gc.reserve_blocks + self.mapping_reserve_blocks()) + beside
     }
     /// Free blocks of a LUN that are kept for translation pages.
     pub(crate) fn mapping_reserve_blocks(&self) -> u32 {

@@ -46,12 +46,17 @@ struct Failures {
 
 impl Failures {
     fn over(bench: &Bench, pages: u64) -> Self {
-        let needed = bench.config.areas().blocks_needed_per_lun() as u32;
+        let needed = bench.config.areas().blocks_needed_per_pool() as u32;
+        let needed = needed.div_ceil(bench.config.luns_per_pool());
         let mut due = Vec::new();
         for lun in (0..bench.config.geometry.total_luns()).map(LunIndex) {
             let spare = u64::from(bench.good_blocks(lun).saturating_sub(needed));
             assert!(spare > 1, "a test of failures needs blocks that may fail");
-            due.extend((1..=spare).map(|nth| (pages * 97 / 100 * nth / spare, lun, nth % 4 == 2)));
+            // LUNs of one pool share the reserve: they take turns.
+            let turn = u64::from(lun.0 % bench.config.luns_per_pool());
+            let of = u64::from(bench.config.luns_per_pool());
+            let at = |nth: u64| pages * 97 / 100 * (nth * of - turn) / (spare * of);
+            due.extend((1..=spare).map(|nth| (at(nth), lun, nth % 4 == 2)));
         }
         due.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
         Failures { due }

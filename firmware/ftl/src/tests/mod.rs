@@ -26,6 +26,7 @@ mod metadata_scan;
 mod paged;
 pub(crate) mod parts;
 mod planes;
+mod pools;
 mod power;
 mod recovery;
 mod refresh;

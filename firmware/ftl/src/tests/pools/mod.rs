@@ -1,0 +1,5 @@
+//! All LUNs as one pool.
+
+mod blocks;
+mod lun_gone;
+mod pages;
