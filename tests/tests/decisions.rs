@@ -137,7 +137,7 @@ fn a_decision_that_a_drive_cannot_have_is_refused_by_file_line_and_key() {
     said(refusal(&own(), &deciding("newest", None)), "ftl.victims", there);
     let pairs = || refusal(&Pieces::default(), &deciding("greedy", Some("pairs")));
     said(pairs(), "ftl.placement", "must be one of \"cdpw\", \"cdwp\", \"channel-first\", ");
-    said(pairs(), "ftl.placement", "\"random\", \"way-first\", \"wcdp\", ");
+    said(pairs(), "ftl.placement", "\"random\", \"striped\", \"way-first\", \"wcdp\", ");
     let crowded = "of 2 pages 2 go to LUN 0 and 0 to LUN 1";
     said(refusal(&own(), &deciding("greedy", Some("crowded"))), "ftl.placement", crowded);
 }
