@@ -1,6 +1,7 @@
 //! Garbage collection: on demand, as many collectors as LUNs, copies within the pool (P5, G12).
 
 use crate::blocks::table::Destination;
+use crate::collector::moves::{Move, MoveResult, MoveStage, MovedUnit, Moves, Packing, Ready};
 use crate::collector::state::{Collector, Post};
 use crate::mapping::{Mapping, MappingFault, NoMapRoom, pin};
 use crate::page::buffers::Granules;
@@ -13,111 +14,8 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_events::{Event, Function};
 use aster_parties::DriveState;
-use aster_ports::flash::{FlashStatus, Outcome, Tag};
+use aster_ports::flash::{FlashStatus, Outcome};
 use aster_units::{BufferId, Lpn, LunIndex, Ppa, Upa};
-
-/// A page on its way out of a victim.
-struct Move<P> {
-    buffer: BufferId,
-    from: Ppa,
-    tag: Tag,
-    stage: MoveStage<P>,
-}
-
-/// A unit on its way out of a victim.
-struct MovedUnit<P> {
-    // Held from the end of the read until the map has the unit's new place.
-    pin: P,
-    from: Upa,
-    // Its slot in the buffer.
-    slot: u32,
-    // The record of the copy. Its content is unknown if the unit's own record can't be read.
-    record: UnitRecord,
-    is_known: bool,
-}
-
-enum MoveStage<P> {
-    Reading,
-    Programming { units: Vec<MovedUnit<P>>, to: Ppa, attempt: u32 },
-}
-
-/// The result of one stage of a move.
-enum MoveResult<P> {
-    /// The move has ended: the page is stale or has its new place.
-    Over,
-    /// The page has been read and is to be programmed as it is in its buffer; `attempt` counts the programs
-    /// that have failed.
-    Program { units: Vec<MovedUnit<P>>, attempt: u32 },
-    /// These units of the page are to be packed with others; these granules of it are lost.
-    Pack { units: Vec<MovedUnit<P>>, lost: Granules },
-}
-
-/// A page that waits to be programmed together with others.
-struct Ready<P> {
-    buffer: BufferId,
-    units: Vec<MovedUnit<P>>,
-    attempt: u32,
-}
-
-/// A page that is being packed.
-struct Packing<P> {
-    buffer: BufferId,
-    units: Vec<MovedUnit<P>>,
-    lost: Granules,
-}
-
-/// The pages that a collector is moving, oldest first, and the free buffers.
-struct Moves<P, R> {
-    in_flight: VecDeque<Move<P>>,
-    ready: VecDeque<Ready<P>>,
-    packing: Option<Packing<P>>,
-    // Padding programs that complete the word lines of the pages in flight.
-    padding: VecDeque<(Ppa, Tag)>,
-    buffers: VecDeque<BufferId>,
-    // How many free buffers reads must leave over.
-    kept: usize,
-    // The buffer for a page of the map itself, of which one at a time is moved. `None` if the map has no such
-    // pages.
-    own: Option<BufferId>,
-    // Room for the map changes, while a victim is being emptied.
-    room: Option<R>,
-    // Empty lists, kept to reuse their memory.
-    lists: Vec<Vec<MovedUnit<P>>>,
-    copies: Vec<(Lpn, Upa)>,
-}
-
-impl<P, R> Moves<P, R> {
-    /// Whether no move is in progress.
-    fn is_at_rest(&self) -> bool {
-        self.in_flight.is_empty()
-            && self.ready.is_empty()
-            && self.packing.is_none()
-            && self.padding.is_empty()
-    }
-    /// A buffer is free again.
-    fn give(&mut self, buffer: BufferId, data_buffers: u32) {
-        if buffer.0 < data_buffers {
-            self.buffers.push_back(buffer);
-        } else {
-            self.own = Some(buffer);
-        }
-    }
-    /// Takes a buffer that was found to be free.
-    fn take(&mut self, buffer: BufferId) {
-        if self.own == Some(buffer) {
-            self.own = None;
-        } else {
-            self.buffers.pop_front();
-        }
-    }
-    fn list(&mut self) -> Vec<MovedUnit<P>> {
-        self.lists.pop().unwrap_or_default()
-    }
-    fn keep(&mut self, mut list: Vec<MovedUnit<P>>) {
-        list.clear();
-        self.lists.push(list);
-    }
-}
 
 /// Why a block is collected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,6 +4,7 @@ mod activity;
 pub(crate) mod gc;
 pub(crate) mod idle_erase;
 mod metadata_round;
+mod moves;
 mod payment;
 mod reuse;
 pub(crate) mod scan;
