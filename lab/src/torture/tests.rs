@@ -360,13 +360,17 @@ fn a_host_that_is_ahead_of_the_firmware_loses_nothing_that_was_flushed() {
 
 #[test]
 fn blocks_that_go_bad_take_nothing_along_either() {
-    let mut profile = profile("pocket");
-    profile.package.program_failures_per_million = 300;
-    profile.package.erase_failures_per_million = 10_000;
-    let report = go(&profile, Content::Full, 5, cuts(24, 2_600));
-    assert!(report.failure.is_none(), "{:#?}", report.failure);
-    let seen = report.seen;
-    assert!(seen.failed_blocks > 0 && (seen.worn_out > 0 || !is_long()), "{seen:?}");
+    // A pool becomes read-only while several victims are in work.
+    for placement in ["channel-first", STRIPED] {
+        let mut profile = profile("pocket");
+        profile.ftl.placement = Some(placement.to_owned());
+        profile.package.program_failures_per_million = 300;
+        profile.package.erase_failures_per_million = 10_000;
+        let report = go(&profile, Content::Full, 5, cuts(24, 2_600));
+        assert!(report.failure.is_none(), "{placement}: {:#?}", report.failure);
+        let seen = report.seen;
+        assert!(seen.failed_blocks > 0 && (seen.worn_out > 0 || !is_long()), "{placement}: {seen:?}");
+    }
 }
 
 #[test]

@@ -110,11 +110,13 @@ impl Room {
         let free = self.free.in_pool(pool);
         free > 0 && self.pages_for_copies(pool, free) >= self.pages_to_copy(pool) + more
     }
-    /// Pages that copies can go to in a pool with so many free blocks, of which one is kept.
+    /// Pages that copies can go to in a pool with so many free blocks, of which one at least is kept. A
+    /// read-only drive keeps its reserve.
     fn pages_for_copies(&self, pool: PoolIndex, free: usize) -> u64 {
         let pages = self.layout.pages_per_block();
+        let kept = self.kept_from(Stream::Gc).max(1);
         let open = self.open.in_pool(pool, Stream::Gc).map(|open| u64::from(pages - u32::from(open.next)));
-        open.sum::<u64>() + free.saturating_sub(1) as u64 * u64::from(pages)
+        open.sum::<u64>() + free.saturating_sub(kept) as u64 * u64::from(pages)
     }
     /// Pages that the copies of the victims in work still take at most, with the word lines that they end in.
     fn pages_to_copy(&self, pool: PoolIndex) -> u64 {
