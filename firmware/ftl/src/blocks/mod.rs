@@ -8,6 +8,7 @@ mod pace;
 pub(crate) mod pacing;
 pub(crate) mod plane_order;
 pub(crate) mod pool;
+mod pool_luns;
 pub(crate) mod programmed;
 pub(crate) mod room_queues;
 pub(crate) mod sequence;

@@ -14,19 +14,20 @@ use core::cell::Cell;
 /// How many free blocks less than another a LUN may have to open one.
 const BEHIND_MAX: usize = 1;
 
-/// What there is to know of a LUN when a page is placed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Offer {
-    /// The stream has a block open there.
-    pub(super) is_open: bool,
-    /// It has begun a word line there.
-    pub(super) is_line_begun: bool,
-    /// Free blocks, if the stream may open one of them.
-    pub(super) free: usize,
-    /// Those of them that the log lists.
-    pub(super) listed: usize,
+/// What there is to know of the LUNs of a pool when a page of a stream is placed.
+pub(super) trait Luns {
+    /// Whether the stream has a block open there.
+    fn is_open(&self, lun: LunIndex) -> bool;
+    /// Whether it has begun a word line there.
+    fn is_line_begun(&self, lun: LunIndex) -> bool;
     /// Programs in flight.
-    pub(super) programs: u32,
+    fn programs(&self, lun: LunIndex) -> u32;
+    /// Whether the stream may open a block of the pool.
+    fn may_open(&self) -> bool;
+    /// Free blocks.
+    fn free(&self, lun: LunIndex) -> usize;
+    /// Those of them that the log lists.
+    fn listed(&self, lun: LunIndex) -> usize;
 }
 
 /// Where a page can go.
@@ -36,6 +37,19 @@ pub(super) enum Placed {
     /// To a block that the log must list first.
     NotListed,
     Nowhere,
+}
+
+/// What decides between two LUNs: the smaller one is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    /// The LUN would have to open a block though it has fewer free ones than others.
+    is_late: bool,
+    ends_no_line: bool,
+    /// Programs in flight. For copies, a block to be opened counts as one.
+    programs: u32,
+    /// The place in the stripe.
+    nth: usize,
+    lun: LunIndex,
 }
 
 /// The stripes of a pool.
@@ -55,31 +69,43 @@ impl Striping {
         if stream.is_host() { &self.host } else { &self.others }
     }
     /// The LUN for the next page of a stream. It changes nothing: [`Striping::placed`] goes on.
-    pub(super) fn choose(&self, stream: Stream, offer: impl Fn(LunIndex) -> Offer) -> Placed {
-        let (luns, begin) = (self.order.len(), self.cursor(stream).get());
-        let at = |nth: usize| self.order[(begin + nth) % luns];
-        let most = (0..luns).map(|nth| offer(at(nth)).free).max().unwrap_or(0);
-        let (mut best, mut any_unlisted) = (None, false);
-        for nth in 0..luns {
-            let of = offer(at(nth));
-            let may_open = of.free > 0 && of.free + BEHIND_MAX >= most;
-            any_unlisted |= !of.is_open && may_open && of.listed == 0;
-            if !of.is_open && (of.free == 0 || of.listed == 0) {
-                continue;
+    ///
+    /// Each program asks for it. So LUNs in which the stream has a block open are looked at first, and whether
+    /// it may open one in another is asked only if there is another.
+    pub(super) fn choose(&self, stream: Stream, of: &impl Luns) -> Placed {
+        let begin = self.cursor(stream).get();
+        let (before, after) = self.order.split_at(begin);
+        let in_order = || after.iter().chain(before).copied().enumerate();
+        let (mut best, mut may_open) = (None, None);
+        let mut better = |key| best = Some(best.map_or(key, |best: Key| best.min(key)));
+        for (nth, lun) in in_order() {
+            if of.is_open(lun) {
+                let (ends_line, programs) = (!stream.is_host() && of.is_line_begun(lun), of.programs(lun));
+                better(Key { is_late: false, ends_no_line: !ends_line, programs, nth, lun });
+                if programs == 0 && (ends_line || stream.is_host()) && may_open != Some(true) {
+                    return Placed::On(lun);
+                }
+            } else if may_open.is_none() && of.free(lun) > 0 {
+                may_open = Some(of.may_open());
             }
-            let is_late = !of.is_open && !may_open;
-            let opens = !stream.is_host() && !of.is_open;
-            let ends_line = !stream.is_host() && of.is_line_begun;
-            let key = (is_late, !ends_line, of.programs + u32::from(opens), nth);
-            if best.is_none_or(|best| key < best) {
-                best = Some(key);
+        }
+        let mut any_unlisted = false;
+        if may_open == Some(true) {
+            let most = self.order.iter().map(|&lun| of.free(lun)).max().unwrap_or(0);
+            for (nth, lun) in in_order().filter(|&(_, lun)| !of.is_open(lun)) {
+                let (free, is_listed) = (of.free(lun), of.listed(lun) > 0);
+                let is_late = free + BEHIND_MAX < most;
+                any_unlisted |= free > 0 && !is_late && !is_listed;
+                if free > 0 && is_listed {
+                    let programs = of.programs(lun) + u32::from(!stream.is_host());
+                    better(Key { is_late, ends_no_line: true, programs, nth, lun });
+                }
             }
         }
         match best {
             // A LUN that is behind opens a block only if no other one can.
-            Some((true, ..)) if any_unlisted => Placed::NotListed,
-            Some((.., nth)) => Placed::On(at(nth)),
-            None if any_unlisted => Placed::NotListed,
+            Some(Key { is_late: true, .. }) | None if any_unlisted => Placed::NotListed,
+            Some(Key { lun, .. }) => Placed::On(lun),
             None => Placed::Nowhere,
         }
     }
@@ -94,6 +120,7 @@ impl Striping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aster_units::Rng;
     use std::vec;
     use std::vec::Vec;
 
@@ -101,11 +128,99 @@ mod tests {
     const OPEN: Offer = Offer { is_open: true, is_line_begun: false, free: 3, listed: 3, programs: 0 };
     const CLOSED: Offer = Offer { is_open: false, ..OPEN };
 
+    /// What a LUN has. A stream may open its free blocks.
+    #[derive(Clone, Copy, Debug)]
+    struct Offer {
+        is_open: bool,
+        is_line_begun: bool,
+        free: usize,
+        listed: usize,
+        programs: u32,
+    }
+
+    impl<const N: usize> Luns for [Offer; N] {
+        fn is_open(&self, lun: LunIndex) -> bool {
+            self[lun.index()].is_open
+        }
+        fn is_line_begun(&self, lun: LunIndex) -> bool {
+            self[lun.index()].is_line_begun
+        }
+        fn programs(&self, lun: LunIndex) -> u32 {
+            self[lun.index()].programs
+        }
+        fn may_open(&self) -> bool {
+            true
+        }
+        fn free(&self, lun: LunIndex) -> usize {
+            self[lun.index()].free
+        }
+        fn listed(&self, lun: LunIndex) -> usize {
+            self[lun.index()].listed
+        }
+    }
+
+    /// All that is known of all LUNs, compared at once.
+    fn by_comparing_all(striping: &Striping, stream: Stream, offers: [Offer; 4]) -> Placed {
+        let begin = striping.cursor(stream).get();
+        let at = |nth: usize| striping.order[(begin + nth) % 4];
+        let most = offers.iter().map(|of| of.free).max().unwrap();
+        let (mut best, mut any_unlisted) = (None, false);
+        for nth in 0..4 {
+            let of = offers[at(nth).index()];
+            let may_open = of.free > 0 && of.free + BEHIND_MAX >= most;
+            any_unlisted |= !of.is_open && may_open && of.listed == 0;
+            if !of.is_open && (of.free == 0 || of.listed == 0) {
+                continue;
+            }
+            let is_late = !of.is_open && !may_open;
+            let opens = !stream.is_host() && !of.is_open;
+            let ends_line = !stream.is_host() && of.is_line_begun;
+            let key = (is_late, !ends_line, of.programs + u32::from(opens), nth);
+            if best.is_none_or(|best| key < best) {
+                best = Some(key);
+            }
+        }
+        match best {
+            Some((true, ..)) if any_unlisted => Placed::NotListed,
+            Some((.., nth)) => Placed::On(at(nth)),
+            None if any_unlisted => Placed::NotListed,
+            None => Placed::Nowhere,
+        }
+    }
+
+    #[test]
+    fn looking_at_open_blocks_first_changes_no_choice() {
+        let (mut rng, mut seen) = (Rng::new(5), [0; 3]);
+        for _ in 0..50_000 {
+            let striping = stripes();
+            let stream = [HOST, Stream::Gc][rng.below(2) as usize];
+            striping.placed(stream, LunIndex(rng.below(4) as u32));
+            let offers = [(); 4].map(|()| {
+                let (is_open, free) = (rng.below(4) == 0, rng.below(3) as usize);
+                Offer {
+                    is_open,
+                    is_line_begun: is_open && rng.below(3) == 0,
+                    free,
+                    listed: rng.below(free as u64 + 1) as usize,
+                    programs: rng.below(3) as u32,
+                }
+            });
+            let placed = chosen(&striping, stream, offers);
+            assert_eq!(placed, by_comparing_all(&striping, stream, offers), "{stream:?}, {offers:?}");
+            seen[match placed {
+                Placed::On(_) => 0,
+                Placed::NotListed => 1,
+                Placed::Nowhere => 2,
+            }] += 1;
+        }
+        assert!(seen.into_iter().all(|times| times > 20), "{seen:?}");
+    }
+
     fn stripes() -> Striping {
         Striping::new([0, 2, 1, 3].map(LunIndex).into())
     }
     fn chosen(striping: &Striping, stream: Stream, offers: [Offer; 4]) -> Placed {
-        striping.choose(stream, |lun| offers[lun.index()])
+        striping.choose(stream, &offers)
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The block table: passes on what happens to a block to each part that must know.
 
-use crate::blocks::striping::{Offer, Placed, Striping};
+use crate::blocks::pool_luns::PoolLuns;
+use crate::blocks::striping::{Placed, Striping};
 use crate::durability::lines::{self, Durability};
 use crate::durability::outbox::{LogEntry, Outbox};
 use crate::space::candidates::Candidates;
@@ -232,25 +233,23 @@ impl Blocks {
     }
     /// The page that the stream's next program goes to in a pool of several LUNs.
     fn next_page_of(&self, pool: PoolIndex, stream: Stream) -> Next {
-        let may_open = self.room.may_open(pool, stream);
-        if may_open && self.outbox.is_behind() && self.free.is_logged() {
+        let may_open = || self.room.may_open(pool, stream);
+        if self.outbox.is_behind() && self.free.is_logged() && may_open() {
             return Next::NotFreeListed;
         }
-        let placed = self.striping.choose(stream, |lun| Offer {
-            is_open: self.open.of(lun, stream).is_some(),
-            is_line_begun: self.open.next_of_line(lun, stream).is_some(),
-            free: if may_open { self.free.len(lun) } else { 0 },
-            listed: self.free.listed(lun),
-            programs: self.in_flight.programs_in(lun),
-        });
+        let placed = self.striping.choose(stream, &self.luns_for(pool, stream));
         match placed {
             Placed::On(lun) => self.next_page_in(lun, stream),
             Placed::NotListed if self.free.is_logged() => Next::NotFreeListed,
             Placed::NotListed | Placed::Nowhere => {
-                let lent = self.room.lent_to(pool, stream).filter(|_| !may_open);
+                let lent = self.room.lent_to(pool, stream).filter(|_| !may_open());
                 lent.map_or(Next::None, |open| Next::Page(self.open.page_of(open)))
             }
         }
+    }
+    fn luns_for(&self, pool: PoolIndex, stream: Stream) -> PoolLuns<'_> {
+        let Blocks { open, free, in_flight, room, .. } = self;
+        PoolLuns { pool, stream, open, free, in_flight, room }
     }
     #[inline]
     fn next_page_in(&self, lun: LunIndex, stream: Stream) -> Next {
