@@ -70,8 +70,8 @@ impl Striping {
     }
     /// The LUN for the next page of a stream. It changes nothing: [`Striping::placed`] goes on.
     ///
-    /// Each program asks for it. So LUNs in which the stream has a block open are looked at first, and whether
-    /// it may open one in another is asked only if there is another.
+    /// Each program asks for it. So LUNs in which the stream has a block open are looked at first, and
+    /// whether it may open one in another is asked only if there is another.
     pub(super) fn choose(&self, stream: Stream, of: &impl Luns) -> Placed {
         let begin = self.cursor(stream).get();
         let (before, after) = self.order.split_at(begin);
