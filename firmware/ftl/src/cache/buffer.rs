@@ -117,6 +117,8 @@ pub(crate) struct DataBuffer {
     // Entries that writers have reserved and not made dirty yet.
     reserved: u32,
     dirty_max: u32,
+    // Entries that are being evicted.
+    evicting: u32,
 }
 
 impl DataBuffer {
@@ -145,6 +147,7 @@ impl DataBuffer {
             dirty: 0,
             reserved: 0,
             dirty_max,
+            evicting: 0,
         }
     }
 
@@ -353,11 +356,30 @@ impl DataBuffer {
                 self.unlink(at);
                 let entry = &mut self.entries[at as usize];
                 (entry.evicting, entry.evicted_as_oldest) = (true, true);
+                self.evicting += 1;
                 return Some(EntryId(at));
             }
             at = entry.order.previous;
         }
         None
+    }
+    /// Whether an eviction would fill a page of `units` units, or there is none yet: of the `search` least
+    /// recently used dirty entries, those of the oldest one's stream have as many.
+    pub(crate) fn is_eviction_due(&self, units: u32, search: u32) -> bool {
+        if self.evicting == 0 {
+            return true;
+        }
+        let (mut at, mut found) = (self.lists[DIRTY].tail, 0);
+        let Some(BufferEntry { stream, .. }) = self.entries.get(at as usize).copied() else { return false };
+        for _ in 0..search {
+            let Some(entry) = self.entries.get(at as usize) else { return false };
+            found += if entry.stream == stream { entry.dirty_units.count_ones() } else { 0 };
+            if found >= units {
+                return true;
+            }
+            at = entry.order.previous;
+        }
+        false
     }
     /// Marks an entry as being evicted if it holds `frame`, is dirty, and isn't being changed or evicted.
     pub(crate) fn flush(&mut self, id: EntryId, frame: Frame) -> Flush {
@@ -371,6 +393,7 @@ impl DataBuffer {
         self.unlink(id.0);
         let entry = &mut self.entries[id.index()];
         (entry.evicting, entry.evicted_as_oldest) = (true, false);
+        self.evicting += 1;
         Flush::Evict
     }
     /// Turns an exclusive lock into an eviction.
@@ -378,6 +401,7 @@ impl DataBuffer {
         let entry = &mut self.entries[id.index()];
         assert!(entry.exclusive && entry.dirty, "{id:?} is evicted by who hasn't changed it");
         (entry.exclusive, entry.evicting, entry.evicted_as_oldest) = (false, true, false);
+        self.evicting += 1;
     }
     /// Ends an eviction. An entry that was evicted as the oldest and not used meanwhile is recycled before
     /// all others. An entry that could not be written stays dirty.
@@ -385,6 +409,7 @@ impl DataBuffer {
         let entry = &mut self.entries[id.index()];
         assert!(entry.evicting, "an eviction of {id:?} ends that has not begun");
         entry.evicting = false;
+        self.evicting -= 1;
         if clean {
             assert!(entry.dirty && self.dirty > 0, "{id:?} becomes clean and was so before");
             (entry.dirty, entry.dirty_units) = (false, 0);
@@ -532,6 +557,29 @@ mod tests {
         assert_eq!(buffer.flush(one, Frame(1)), Flush::Done);
         // An entry that was evicted as the oldest is recycled before older ones.
         assert_eq!(held(buffer.request(Frame(4), Want::Write, false)).0, one);
+    }
+
+    #[test]
+    fn another_eviction_is_due_when_it_fills_a_page() {
+        let mut buffer = DataBuffer::new(6, 6);
+        let first = dirty(&mut buffer, 1);
+        assert!(buffer.is_eviction_due(3, 9), "the first one waits for nothing");
+        assert_eq!(buffer.evict_oldest(), Some(first));
+        assert!(!buffer.is_eviction_due(1, 9), "nothing else is dirty");
+        dirty(&mut buffer, 2);
+        dirty(&mut buffer, 3);
+        assert!(!buffer.is_eviction_due(3, 9));
+        dirty(&mut buffer, 4);
+        assert!(buffer.is_eviction_due(3, 9) && !buffer.is_eviction_due(3, 2));
+        let (entry, lock) = held(buffer.request(Frame(3), Want::Write, false));
+        assert!(!buffer.is_eviction_due(3, 9), "one is being changed");
+        assert!(buffer.reserve_dirty());
+        buffer.make_dirty(entry, 2, 1);
+        buffer.release(entry, lock);
+        assert!(!buffer.is_eviction_due(3, 9), "it belongs to another stream now");
+        assert!(buffer.is_eviction_due(2, 9));
+        buffer.end_evicting(first, true);
+        assert!(buffer.is_eviction_due(3, 9));
     }
 
     #[test]

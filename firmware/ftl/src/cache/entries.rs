@@ -171,6 +171,11 @@ impl Entries {
         let entry = buffer.evict_oldest_of(search, fit)?;
         Some((entry, buffer.dirty_units(entry)))
     }
+    /// Whether an eviction would fill a page of `units` units, or there is none yet. Looks at no more than
+    /// `search` entries.
+    pub(super) fn is_eviction_due(&self, units: u32, search: u32) -> bool {
+        self.buffer.borrow().is_eviction_due(units, search)
+    }
     /// Turns an exclusive lock into an eviction.
     pub(super) fn evict_locked(&self, entry: EntryId) {
         self.buffer.borrow_mut().evict_locked(entry);

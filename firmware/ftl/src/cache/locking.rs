@@ -6,9 +6,14 @@
 //!   entry, and the entries beyond the bound of dirty ones are for reads alone.
 //! - Writers evict when they reserve the right to make an entry dirty. What an eviction gains goes to the
 //!   first writer in the queue, and not to the one that happens to look first.
+//!
+//! Where pages are packed with units of any frame, who needs an entry waits while others are being evicted,
+//! unless another eviction would fill a page: with as many commands outstanding as there are entries, each
+//! would otherwise evict what the last one has just written, alone.
 
 use crate::cache::buffer::{EntryId, Lock, LockResult, Want};
 use crate::cache::entries::InOrder;
+use crate::cache::packing::SEARCH_MAX;
 use crate::cache::state::Cache;
 use crate::mapping::Mapping;
 use crate::terms::units::Frame;
@@ -24,7 +29,7 @@ impl<M: Mapping> Cache<M> {
         }
         let mut clean_only = self.blocks.table().room.any_full();
         loop {
-            let step = self.entries.request(frame, want, clean_only);
+            let step = self.entries.request(frame, want, clean_only || !self.is_eviction_due());
             match step {
                 LockResult::Locked { entry, lock, hit } => {
                     self.count_hit(frame, entry, hit);
@@ -98,7 +103,16 @@ impl<M: Mapping> Cache<M> {
             }
         }
     }
+    /// Whether an entry may be evicted for who needs one.
+    fn is_eviction_due(&self) -> bool {
+        let per_page = self.runtime.units.per_page();
+        let packs_any = per_page > 1 && self.blocks.table().layout.total_pools() == 1;
+        !packs_any || self.entries.is_eviction_due(per_page, SEARCH_MAX)
+    }
     fn evict_oldest(&self) -> Option<EntryId> {
+        if !self.is_eviction_due() {
+            return None;
+        }
         self.entries.evict_oldest_of(1, |_, _, _| true).map(|(entry, _)| entry)
     }
     /// All waiting writers evict an entry each, at the same time. A writer may get its right before its own

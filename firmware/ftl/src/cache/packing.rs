@@ -22,7 +22,7 @@ use aster_ports::host::HostStatus;
 use aster_units::{BufferId, Ppa};
 
 /// How many entries are searched for one that can be evicted along.
-const SEARCH_MAX: u32 = 512;
+pub(super) const SEARCH_MAX: u32 = 512;
 
 impl<M: Mapping> Cache<M> {
     /// Writes an entry that was marked as being evicted: completes its units, programs them, and changes the
