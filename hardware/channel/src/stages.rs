@@ -306,7 +306,10 @@ impl Stages {
         let (target, oob) = memory.page_and_oob_mut(descriptor.buffer);
         let covered = first * sector_len..end * sector_len;
         target[covered.clone()].copy_from_slice(&page.data[covered]);
-        oob.copy_from_slice(page.oob);
+        // Another FTL may have written a record of another length.
+        let common = oob.len().min(page.oob.len());
+        oob[..common].copy_from_slice(&page.oob[..common]);
+        oob[common..].fill(0xFF);
         if !flips.is_empty() {
             match self.correction {
                 Correction::InHardware => self.damage_and_correct(descriptor, page, flips, target, oob),
