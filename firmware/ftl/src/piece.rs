@@ -7,7 +7,7 @@ use crate::mapping::resident::ResidentMap;
 use crate::mapping::{Mapping, MappingPorts};
 use crate::setup::Setup;
 use crate::start::{Ftl, FtlHandle};
-use crate::terms::config::{FtlConfig, FtlCosts, HostConfig, NVRAM_BYTES, Pools};
+use crate::terms::config::{FtlConfig, FtlCosts, HostConfig, NVRAM_BYTES};
 use crate::terms::config_error::ConfigError;
 use crate::terms::map_cache::MapKind;
 use alloc::boxed::Box;
@@ -101,9 +101,6 @@ impl Translation for PageMapping {
             |key, what: &str| Err(PieceError::new(key, format!("must be {what} to fill a drive at once")));
         if matches!(config.map, MapKind::DemandPaged(_)) {
             return refuse("ftl.mapping", "\"resident\"");
-        }
-        if config.pools == Pools::One {
-            return refuse("ftl.placement", "one that ties each page to a LUN, such as \"channel-first\",");
         }
         match config.streams {
             0 | 1 => Ok(()),

@@ -170,14 +170,63 @@ const COMPARED: [Compared; 5] = [
     },
 ];
 
-/// By policy, skew and mapping unit: blocks hold as much as after the long way, and what comes then costs as
-/// much. The bounds for few blocks are those of chance.
-#[test]
-fn a_drive_in_steady_state_at_once_is_like_one_that_was_overwritten() {
+/// All LUNs as one pool.
+const STRIPED: [Compared; 6] = [
+    Compared {
+        overrides: &["ftl.placement=striped"],
+        distribution: None,
+        units_per_page: 1,
+        most: 0.007,
+        waf_within: 0.01,
+    },
+    Compared {
+        overrides: &["ftl.placement=striped", "ftl.victims=cost-benefit"],
+        distribution: Some("zipf:1.1"),
+        units_per_page: 1,
+        most: 0.038,
+        waf_within: 0.05,
+    },
+    Compared {
+        overrides: &["ftl.placement=striped", "ftl.collection=paced"],
+        distribution: None,
+        units_per_page: 1,
+        most: 0.004,
+        waf_within: 0.01,
+    },
+    Compared {
+        overrides: &["ftl.placement=striped", "ftl.mapping_unit_bytes=4096"],
+        distribution: None,
+        units_per_page: 4,
+        most: 0.014,
+        waf_within: 0.01,
+    },
+    Compared {
+        overrides: &["ftl.placement=striped", "ftl.mapping_unit_bytes=4096", "ftl.collection=paced"],
+        distribution: None,
+        units_per_page: 4,
+        most: 0.009,
+        waf_within: 0.01,
+    },
+    Compared {
+        overrides: &[
+            "ftl.placement=striped",
+            "ftl.mapping_unit_bytes=4096",
+            "ftl.collection=paced",
+            "ftl.buffer_entries=256",
+        ],
+        distribution: Some("zipf:1.1"),
+        units_per_page: 4,
+        most: 0.02,
+        waf_within: 0.01,
+    },
+];
+
+/// Compares each, and fails with what is too far away. The bounds for few blocks are those of chance.
+fn compare_all(all: &[Compared]) {
     let long = std::env::var_os("ASTER_LONG").is_some();
     let (blocks, passes, seeds) = if long { (192, 8, 12) } else { (96, 4, 1) };
     let mut wrong = Vec::new();
-    for compared in COMPARED {
+    for compared in all {
         let (distance, waf, steady) = compared.compare(blocks, passes, seeds);
         let found = format!(
             "{:?} {:?}: distance {distance:.4}, WAF {waf:.3} and {steady:.3}",
@@ -190,4 +239,16 @@ fn a_drive_in_steady_state_at_once_is_like_one_that_was_overwritten() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// By policy, skew and mapping unit: blocks hold as much as after the long way, and what comes then costs as
+/// much.
+#[test]
+fn a_drive_in_steady_state_at_once_is_like_one_that_was_overwritten() {
+    compare_all(&COMPARED);
+}
+
+#[test]
+fn so_it_is_where_all_luns_are_one_pool() {
+    compare_all(&STRIPED);
 }

@@ -526,6 +526,11 @@ fn a_drive_that_begins_in_steady_state_loses_nothing_of_it() {
         (vec![], Content::Full),
         (vec!["ftl.mapping_unit_bytes=4096", "ftl.collection=paced"], Content::Fingerprint),
         (vec!["package.pair_loss=true"], Content::Fingerprint),
+        (
+            vec!["ftl.placement=striped", "ftl.mapping_unit_bytes=4096", "ftl.collection=paced"],
+            Content::Fingerprint,
+        ),
+        (vec!["ftl.placement=striped", "package.pair_loss=true"], Content::Full),
     ] {
         let set: Vec<String> = set.into_iter().map(str::to_owned).collect();
         let profile = crate::asked::profiles::find(std::path::Path::new("tiny"), &set).unwrap().profile;

@@ -1,17 +1,17 @@
 //! The data buffer while a drive is being filled: which dirty units are evicted together.
 
+use crate::terms::block::PoolIndex;
 use crate::terms::units::Units;
 use alloc::vec;
 use alloc::vec::Vec;
-use aster_units::LunIndex;
 
 const NONE: u32 = u32::MAX;
 
 /// A frame with units that aren't on flash yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DirtyFrame {
-    /// Its LUN, and its number there.
-    pub(super) lun: LunIndex,
+    /// Its pool, and its number there.
+    pub(super) pool: PoolIndex,
     pub(super) frame: u32,
     pub(super) units: Units,
 }
@@ -37,21 +37,21 @@ const EMPTY: Ends = Ends { oldest: NONE, youngest: NONE };
 #[derive(Clone, Copy)]
 struct Entry {
     of: DirtyFrame,
-    // Among all entries, and among those of the LUN.
+    // Among all entries, and among those of the pool.
     all: Links,
-    of_lun: Links,
+    of_pool: Links,
     // The next entry with the same hash.
     next: u32,
 }
 
 /// Dirty entries, of which the one that was written least recently is evicted when there is no room. It takes
-/// others of its LUN along, the oldest first, as long as they fit what is programmed at once.
+/// others of its pool along, the oldest first, as long as they fit what is programmed at once.
 pub(super) struct DirtyBuffer {
     entries: Vec<Entry>,
     unused: Vec<u32>,
     heads: Vec<u32>,
     all: Ends,
-    luns: Vec<Ends>,
+    pools: Vec<Ends>,
     // Units that are programmed at once.
     at_once: u32,
 }
@@ -85,15 +85,15 @@ macro_rules! unlink {
 impl DirtyBuffer {
     /// A buffer with `entries` entries that may be dirty, at least one. `at_once` units are programmed at
     /// once.
-    pub(super) fn new(entries: u32, luns: u32, at_once: u32) -> Self {
-        let none = DirtyFrame { lun: LunIndex(0), frame: 0, units: 0 };
+    pub(super) fn new(entries: u32, pools: usize, at_once: u32) -> Self {
+        let none = DirtyFrame { pool: PoolIndex(0), frame: 0, units: 0 };
         let entries = entries.max(1);
         DirtyBuffer {
-            entries: vec![Entry { of: none, all: UNLINKED, of_lun: UNLINKED, next: NONE }; entries as usize],
+            entries: vec![Entry { of: none, all: UNLINKED, of_pool: UNLINKED, next: NONE }; entries as usize],
             unused: (0..entries).rev().collect(),
             heads: vec![NONE; (2 * entries as usize).next_power_of_two()],
             all: EMPTY,
-            luns: vec![EMPTY; luns as usize],
+            pools: vec![EMPTY; pools],
             at_once,
         }
     }
@@ -105,7 +105,7 @@ impl DirtyBuffer {
         let mut at = self.heads[head];
         while at != NONE {
             let entry = &mut self.entries[at as usize];
-            if entry.of.lun == of.lun && entry.of.frame == of.frame {
+            if entry.of.pool == of.pool && entry.of.frame == of.frame {
                 entry.of.units |= of.units;
                 return self.touch(at);
             }
@@ -116,41 +116,41 @@ impl DirtyBuffer {
         }
         let at = self.unused.pop().expect("an entry was evicted");
         let next = core::mem::replace(&mut self.heads[head], at);
-        self.entries[at as usize] = Entry { of, all: UNLINKED, of_lun: UNLINKED, next };
+        self.entries[at as usize] = Entry { of, all: UNLINKED, of_pool: UNLINKED, next };
         link!(self, self.all, all, at);
-        link!(self, self.luns[of.lun.index()], of_lun, at);
+        link!(self, self.pools[of.pool.at()], of_pool, at);
     }
     #[inline]
     fn head(&self, of: &DirtyFrame) -> usize {
-        let mixed = (of.frame ^ of.lun.0.rotate_left(16)).wrapping_mul(0x9E37_79B1);
+        let mixed = (of.frame ^ of.pool.0.rotate_left(16)).wrapping_mul(0x9E37_79B1);
         (mixed >> 8) as usize & (self.heads.len() - 1)
     }
     fn touch(&mut self, at: u32) {
-        let lun = self.entries[at as usize].of.lun.index();
+        let pool = self.entries[at as usize].of.pool.at();
         unlink!(self, self.all, all, at);
-        unlink!(self, self.luns[lun], of_lun, at);
+        unlink!(self, self.pools[pool], of_pool, at);
         link!(self, self.all, all, at);
-        link!(self, self.luns[lun], of_lun, at);
+        link!(self, self.pools[pool], of_pool, at);
     }
     fn evict(&mut self, evicted: &mut Vec<DirtyFrame>) {
         let oldest = self.all.oldest;
-        let DirtyFrame { lun, units, .. } = self.entries[oldest as usize].of;
+        let DirtyFrame { pool, units, .. } = self.entries[oldest as usize].of;
         let mut room = self.at_once - units.count_ones();
         evicted.push(self.take(oldest));
-        let mut at = self.luns[lun.index()].oldest;
+        let mut at = self.pools[pool.at()].oldest;
         while at != NONE && room > 0 {
-            let Entry { of, of_lun, .. } = self.entries[at as usize];
+            let Entry { of, of_pool, .. } = self.entries[at as usize];
             if of.units.count_ones() <= room {
                 room -= of.units.count_ones();
                 evicted.push(self.take(at));
             }
-            at = of_lun.younger;
+            at = of_pool.younger;
         }
     }
     fn take(&mut self, at: u32) -> DirtyFrame {
         let of = self.entries[at as usize].of;
         unlink!(self, self.all, all, at);
-        unlink!(self, self.luns[of.lun.index()], of_lun, at);
+        unlink!(self, self.pools[of.pool.at()], of_pool, at);
         let next = self.entries[at as usize].next;
         let head = self.head(&of);
         if self.heads[head] == at {
@@ -175,18 +175,18 @@ mod tests {
 
     /// Against a list that is searched.
     #[test]
-    fn the_oldest_entry_goes_and_takes_others_of_its_lun_along_that_fit() {
-        let (entries, luns) = (7, 3);
-        let mut buffer = DirtyBuffer::new(entries, luns, 4);
+    fn the_oldest_entry_goes_and_takes_others_of_its_pool_along_that_fit() {
+        let (entries, pools) = (7, 3);
+        let mut buffer = DirtyBuffer::new(entries, pools, 4);
         let (mut model, mut rng, mut evicted): (VecDeque<DirtyFrame>, _, _) =
             (VecDeque::new(), Rng::new(3), Vec::new());
         let mut together = 0;
         for _ in 0..20_000 {
-            let lun = LunIndex(rng.below(luns.into()) as u32);
-            let of = DirtyFrame { lun, frame: rng.below(9) as u32, units: 1 << rng.below(4) };
+            let pool = PoolIndex(rng.below(pools as u64) as u32);
+            let of = DirtyFrame { pool, frame: rng.below(9) as u32, units: 1 << rng.below(4) };
             buffer.write(of, &mut evicted);
             let mut expected = Vec::new();
-            let found = model.iter().position(|entry| entry.lun == of.lun && entry.frame == of.frame);
+            let found = model.iter().position(|entry| entry.pool == of.pool && entry.frame == of.frame);
             match found.and_then(|at| model.remove(at)) {
                 Some(entry) => model.push_back(DirtyFrame { units: entry.units | of.units, ..of }),
                 None => {
@@ -195,7 +195,7 @@ mod tests {
                         let mut room = 4 - oldest.units.count_ones();
                         model.retain(|entry| {
                             let count = entry.units.count_ones();
-                            let goes = entry.lun == oldest.lun && count <= room;
+                            let goes = entry.pool == oldest.pool && count <= room;
                             if goes {
                                 room -= count;
                                 expected.push(*entry);
@@ -208,7 +208,7 @@ mod tests {
                 }
             }
             let of = |frames: &[DirtyFrame]| -> Vec<_> {
-                frames.iter().map(|of| (of.lun.0, of.frame, of.units)).collect()
+                frames.iter().map(|of| (of.pool.0, of.frame, of.units)).collect()
             };
             assert_eq!(of(&evicted), of(&expected));
             together += usize::from(expected.len() > 1);

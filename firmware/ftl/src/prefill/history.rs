@@ -2,14 +2,15 @@
 //! garbage collection copied as much as it ever will.
 
 use super::dirty::{DirtyBuffer, DirtyFrame};
-use super::lun_units::LunUnits;
-use super::pool::{NONE, NoRoom, Pool};
+use super::pool::{Choose, NONE, NoRoom, Pool};
+use super::pool_units::PoolUnits;
+use crate::terms::block::PoolIndex;
 use crate::terms::units::{Frame, UnitShape, Units};
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_exec::Exec;
-use aster_parties::{ClosedBlocks, WriteHistory};
-use aster_units::{BlockAddr, Duration, Lpn, LunIndex};
+use aster_parties::WriteHistory;
+use aster_units::{Duration, Lpn};
 use core::cell::Cell;
 
 /// The drive is steady when the copies per unit written differ by at most this part from those of the round
@@ -18,8 +19,8 @@ const STEADY_WITHIN: f64 = 0.005;
 /// The fewest and the most rounds.
 const ROUNDS_MIN: u32 = 4;
 const ROUNDS_MAX: u32 = 24;
-/// Words of pages that wait until their LUNs' turn: LUNs are worked through one after the other, so that what
-/// is known of one fits a cache.
+/// Words of pages that wait until their pools' turn: pools are worked through one after the other, so that
+/// what is known of one that is a LUN fits a cache.
 const WAITING_WORDS: usize = 1 << 22;
 
 /// Which share of the whole work the fill is, and with it the rounds if there are as few as possible.
@@ -47,39 +48,34 @@ pub(super) struct Written<'a> {
     /// Units that the host sees.
     pub(super) units: u32,
     pub(super) unit_bytes: u32,
-    pub(super) lun_units: &'a LunUnits,
+    pub(super) pool_units: &'a PoolUnits,
     /// Entries of the data buffer that may be dirty.
     pub(super) dirty_max: u32,
     /// Pages that are programmed at once.
     pub(super) pages_at_once: u32,
 }
 
-/// Pages for the LUNs, each as the count of the write and then a unit per slot.
+/// Pages for the pools, each as the count of the write and then a unit per slot.
 struct Pending {
-    luns: Vec<Vec<u32>>,
+    pools: Vec<Vec<u32>>,
     words: usize,
     written: u32,
 }
 
 impl Pending {
-    fn new(luns: usize) -> Self {
-        Pending { luns: vec![Vec::new(); luns], words: 0, written: 0 }
+    fn new(pools: usize) -> Self {
+        Pending { pools: vec![Vec::new(); pools], words: 0, written: 0 }
     }
-    fn push(&mut self, lun: LunIndex, page: impl IntoIterator<Item = u32>) {
-        let into = &mut self.luns[lun.index()];
+    fn push(&mut self, pool: PoolIndex, page: impl IntoIterator<Item = u32>) {
+        let into = &mut self.pools[pool.at()];
         let before = into.len();
         into.push(self.written);
         into.extend(page);
         self.words += into.len() - before;
     }
-    /// Has the LUNs program what waits.
-    fn program(
-        &mut self,
-        per_page: u32,
-        pools: &mut [Pool],
-        choose: &mut dyn FnMut(&ClosedBlocks<'_>) -> BlockAddr,
-    ) -> Result<(), NoRoom> {
-        for (pages, pool) in self.luns.iter_mut().zip(pools) {
+    /// Has the pools program what waits.
+    fn program(&mut self, per_page: u32, pools: &mut [Pool], choose: Choose<'_>) -> Result<(), NoRoom> {
+        for (pages, pool) in self.pools.iter_mut().zip(pools) {
             for page in pages.chunks_exact(1 + per_page as usize) {
                 pool.program(&page[1..], page[0], choose)?;
             }
@@ -95,17 +91,17 @@ pub(super) async fn live_through(
     written: &Written<'_>,
     history: &mut dyn WriteHistory,
     pools: &mut [Pool],
-    choose: &mut dyn FnMut(&ClosedBlocks<'_>) -> BlockAddr,
+    choose: Choose<'_>,
     slices: &Slices<'_>,
 ) -> Result<u32, NoRoom> {
     let per_page = written.shape.per_page();
     let mut pending = Pending::new(pools.len());
     for frame in (0..written.units.div_ceil(per_page)).map(Frame) {
-        let (lun, of_lun) = written.lun_units.of_frame(frame);
-        let (first, host) = (written.lun_units.first_of(of_lun), written.shape.first_of(frame).0);
+        let (pool, of_pool) = written.pool_units.of_frame(frame);
+        let (first, host) = (written.pool_units.first_of(of_pool), written.shape.first_of(frame).0);
         pending.written += 1;
         let unit = |slot| if host + slot < written.units { first + slot } else { NONE };
-        pending.push(lun, (0..per_page).map(unit));
+        pending.push(pool, (0..per_page).map(unit));
         if pending.words >= WAITING_WORDS {
             pending.program(per_page, pools, choose)?;
             let share = f64::from(frame.0) / f64::from(written.units.div_ceil(per_page));
@@ -113,8 +109,7 @@ pub(super) async fn live_through(
         }
     }
     pending.program(per_page, pools, choose)?;
-    let mut buffer =
-        DirtyBuffer::new(written.dirty_max, pools.len() as u32, per_page * written.pages_at_once);
+    let mut buffer = DirtyBuffer::new(written.dirty_max, pools.len(), per_page * written.pages_at_once);
     let mut evicted = Vec::new();
     let mut before = f64::INFINITY;
     for round in 1..=ROUNDS_MAX {
@@ -172,8 +167,8 @@ fn write(
         let first = shape.first_of(frame).0;
         let end = (first + shape.per_page()).min(units.end);
         let touched = (at - first..end - first).fold(0, |all: Units, slot| all | 1 << slot);
-        let (lun, of_lun) = written.lun_units.of_frame(frame);
-        buffer.write(DirtyFrame { lun, frame: of_lun, units: touched }, evicted);
+        let (pool, of_pool) = written.pool_units.of_frame(frame);
+        buffer.write(DirtyFrame { pool, frame: of_pool, units: touched }, evicted);
         program(written, evicted, pending);
         at = end;
     }
@@ -182,24 +177,24 @@ fn write(
 /// The pages of what is evicted together. The units of a single frame stand in their own slots, others one
 /// after the other.
 fn program(written: &Written<'_>, evicted: &[DirtyFrame], pending: &mut Pending) {
-    let Some(DirtyFrame { lun, .. }) = evicted.first().copied() else { return };
+    let Some(DirtyFrame { pool, .. }) = evicted.first().copied() else { return };
     let (shape, per_page) = (written.shape, written.shape.per_page());
     pending.written += 1;
-    let unit = |of: &DirtyFrame, slot: u32| written.lun_units.first_of(of.frame) + slot;
+    let unit = |of: &DirtyFrame, slot: u32| written.pool_units.first_of(of.frame) + slot;
     if let [of] = evicted {
         let in_slot = |slot| if of.units >> slot & 1 == 1 { unit(of, slot) } else { NONE };
-        pending.push(lun, (0..per_page).map(in_slot));
+        pending.push(pool, (0..per_page).map(in_slot));
     } else {
         let mut units =
             evicted.iter().flat_map(|of| shape.slots_of(of.units).map(move |slot| unit(of, slot)));
         let count: u32 = evicted.iter().map(|of| of.units.count_ones()).sum();
         for _ in 0..count.div_ceil(per_page) {
             let page: Vec<u32> = (0..per_page).map(|_| units.next().unwrap_or(NONE)).collect();
-            pending.push(lun, page);
+            pending.push(pool, page);
         }
     }
     let pages: u32 = evicted.iter().map(|of| of.units.count_ones()).sum::<u32>().div_ceil(per_page);
     for _ in pages..written.pages_at_once {
-        pending.push(lun, (0..per_page).map(|_| NONE));
+        pending.push(pool, (0..per_page).map(|_| NONE));
     }
 }
