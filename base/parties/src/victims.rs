@@ -48,6 +48,9 @@ pub struct BlockFacts {
     pub erases: u32,
 }
 
+/// Blocks whose valid units are compared at once.
+const ASKED_AT_ONCE: usize = 64;
+
 /// The closed blocks of a pool, one of which is to be emptied.
 ///
 /// Each property is an array indexed by block, so that a policy that only needs valid units walks through
@@ -78,7 +81,8 @@ impl<'a> ClosedBlocks<'a> {
         closings: u64,
         (valid, closed_at, erases): (&'a [u32], &'a [u64], &'a [u32]),
     ) -> Option<Self> {
-        let fewest = *valid.iter().min()?;
+        // By value, several at a time: comparing references, as `min` does, takes them one by one.
+        let fewest = valid.iter().fold(ClosedBlocks::NOT_OFFERED, |fewest, &valid| fewest.min(valid));
         (fewest < units).then_some(ClosedBlocks { lun, units, closings, fewest, valid, closed_at, erases })
     }
     /// The first LUN of the pool that they belong to.
@@ -96,8 +100,18 @@ impl<'a> ClosedBlocks<'a> {
     }
     /// The block that was closed first among those with the fewest valid units.
     pub fn oldest_of_fewest_valid(&self) -> BlockAddr {
-        let fewest = (0..self.valid.len()).filter(|&block| self.valid[block] == self.fewest);
-        let oldest = fewest.min_by_key(|&block| self.closed_at[block]);
+        let (mut oldest, mut closed_at) = (None, u64::MAX);
+        // Whether any of several has the fewest is asked of all of them at once: most have more.
+        for (first, some) in (0..).step_by(ASKED_AT_ONCE).zip(self.valid.chunks(ASKED_AT_ONCE)) {
+            if !some.iter().fold(false, |found, &valid| found | (valid == self.fewest)) {
+                continue;
+            }
+            for (block, _) in (first..).zip(some).filter(|&(_, &valid)| valid == self.fewest) {
+                if self.closed_at[block] < closed_at || oldest.is_none() {
+                    (oldest, closed_at) = (Some(block), self.closed_at[block]);
+                }
+            }
+        }
         BlockAddr(oldest.expect("some block has the fewest") as u32)
     }
     /// Whether a block is offered: closed, with a stale unit.
@@ -128,6 +142,7 @@ impl<'a> ClosedBlocks<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
     use alloc::vec::Vec;
 
     const NOT: u32 = ClosedBlocks::NOT_OFFERED;
@@ -146,5 +161,22 @@ mod tests {
         let offers: Vec<_> = (0..6).map(|block| closed.offers(BlockAddr(block))).collect();
         assert_eq!(offers, [false, false, true, true, true, false]);
         assert!(of(&[16, NOT, 16, NOT, NOT]).is_none(), "nothing to gain");
+    }
+
+    #[test]
+    fn the_oldest_of_many_blocks_is_found_wherever_it_lies() {
+        for blocks in [1, 63, 64, 65, 200] {
+            for oldest in 0..blocks {
+                let valid: Vec<u32> =
+                    (0..blocks).map(|block| [7, 3, NOT][(oldest + 1 + block) % 3]).collect();
+                let closed_at: Vec<u64> = (0..blocks).map(|block| u64::from(block != oldest)).collect();
+                let erases = vec![0; blocks];
+                let closed = ClosedBlocks::new(LunIndex(0), 16, 5, (&valid, &closed_at, &erases)).unwrap();
+                let fewest = *valid.iter().min().unwrap();
+                let expected = (0..blocks).filter(|&at| valid[at] == fewest).min_by_key(|&at| closed_at[at]);
+                let found = closed.oldest_of_fewest_valid().0 as usize;
+                assert_eq!((closed.fewest_valid(), Some(found)), (fewest, expected));
+            }
+        }
     }
 }
