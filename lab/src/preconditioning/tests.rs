@@ -216,8 +216,8 @@ const STRIPED: [Compared; 6] = [
         ],
         distribution: Some("zipf:1.1"),
         units_per_page: 4,
-        most: 0.02,
-        waf_within: 0.01,
+        most: 0.034,
+        waf_within: 0.04,
     },
 ];
 

@@ -5,7 +5,8 @@
 //! of them moves a page in its turn.
 
 use super::open::Filler;
-use super::pool::{Choose, Moved, NONE, NoRoom, Pool, Work};
+use super::pool::{Choose, Moved, NoRoom, Pool, Work};
+use super::slots::Slot;
 use aster_parties::ClosedBlocks;
 
 /// Of so many LUNs of a pool, [`COPYING`] have an open block of copies: a LUN gets one when all others that
@@ -33,8 +34,7 @@ impl Pool {
     /// Pages that copies can go to with so many free blocks, of which one is kept.
     fn pages_for_copies(&self, free: usize) -> u64 {
         let pages = u64::from(self.shape.pages_per_block);
-        let open: u64 = self.open.all_of(Filler::Gc).map(|open| pages - u64::from(open.next)).sum();
-        open + free.saturating_sub(1) as u64 * pages
+        self.open.pages_left(Filler::Gc) + free.saturating_sub(1) as u64 * pages
     }
     /// Pages that the copies of the victims in work take at most.
     fn pages_to_copy(&self) -> u64 {
@@ -45,8 +45,8 @@ impl Pool {
     /// Pages that the host has left.
     fn host_pages_left(&self) -> u64 {
         let pages = u64::from(self.shape.pages_per_block);
-        let open: u64 = self.open.all_of(Filler::Host).map(|open| pages - u64::from(open.next)).sum();
-        self.free.count().saturating_sub(self.shape.kept) as u64 * pages + open
+        let free = self.free.count().saturating_sub(self.shape.kept) as u64;
+        free * pages + self.open.pages_left(Filler::Host)
     }
 
     // ---- when it collects ----
@@ -105,18 +105,18 @@ impl Pool {
                 return;
             }
             let Some(victim) = self.take_victim(choose) else { return };
-            let work = self.spare.pop().unwrap_or_default();
-            self.in_work.push_back(Work { victim, page: 0, after: None, ..work });
+            let work = self.begin(victim);
+            self.in_work.push_back(work);
             self.may_begin = true;
         }
     }
     /// The victim that has waited longest moves a page.
     fn go_on(&mut self, choose: Choose<'_>) -> Result<(), NoRoom> {
         let Some(mut work) = self.in_work.pop_front() else { return Err(NoRoom) };
-        if !self.is_read(&work) {
-            self.copy_page(&mut work)?;
+        if let Some(page) = self.next_page(&work) {
+            self.copy_page(&mut work, page)?;
         }
-        if !self.is_read(&work) {
+        if self.next_page(&work).is_some() {
             self.in_work.push_back(work);
             return Ok(());
         }
@@ -133,9 +133,9 @@ impl Pool {
     fn collect(&mut self, choose: Choose<'_>) -> Result<(), NoRoom> {
         let victim = self.victim(choose).ok_or(NoRoom)?;
         self.offered[victim as usize] = ClosedBlocks::NOT_OFFERED;
-        let mut work = Work { victim, page: 0, ..self.spare.pop().unwrap_or_default() };
-        while !self.is_read(&work) {
-            self.copy_page(&mut work)?;
+        let mut work = self.begin(victim);
+        while let Some(page) = self.next_page(&work) {
+            self.copy_page(&mut work, page)?;
         }
         self.complete_copies(&mut work, choose)?;
         self.erase(&work);
@@ -163,63 +163,56 @@ impl Pool {
         self.closings += 1;
         Some(victim)
     }
-    /// Whether nothing is left to be read of a victim.
-    #[inline]
-    fn is_read(&self, work: &Work) -> bool {
-        let waiting = work.packing.len() as u32;
-        work.page == self.shape.pages_per_block
-            || self.valid[work.victim as usize] <= waiting && self.has_no_more(work)
+    fn begin(&mut self, victim: u32) -> Work {
+        let work = self.spare.pop().unwrap_or_default();
+        Work { victim, next: victim * self.units_per_block(), after: None, ..work }
     }
-    /// Whether all valid units of a victim wait for their page.
+    /// The first slot of the next page of a victim that has anything to copy.
     #[inline]
-    fn has_no_more(&self, work: &Work) -> bool {
-        let waiting = work.packing.iter().filter(|moved| self.counts(moved)).count();
-        self.valid[work.victim as usize] as usize == waiting
-    }
-    /// Whether a unit that waits still stands where it was read.
-    #[inline]
-    fn counts(&self, moved: &Moved) -> bool {
-        self.places[moved.unit as usize] == moved.from
+    fn next_page(&self, work: &Work) -> Option<u32> {
+        let end = (work.victim + 1) * self.units_per_block();
+        let slot = self.slots.next_current(work.next, end)?;
+        Some(slot & !(self.shape.units_per_page - 1))
     }
     fn erase(&mut self, work: &Work) {
         let victim = work.victim;
         assert_eq!(self.valid[victim as usize], 0, "a victim is empty before it is erased");
         self.erases[victim as usize] += 1;
         self.free.put((victim / self.shape.blocks_per_lun) as usize, victim);
+        self.may_spread = true;
     }
 
     // ---- copies ----
 
-    /// Copies what counts of a victim's next page.
+    /// Copies what counts of the page that begins with this slot.
     #[inline]
-    fn copy_page(&mut self, work: &mut Work) -> Result<(), NoRoom> {
+    fn copy_page(&mut self, work: &mut Work, first: u32) -> Result<(), NoRoom> {
         let per_page = self.shape.units_per_page;
-        let first = work.victim * self.units_per_block() + work.page * per_page;
-        work.page += 1;
+        work.next = first + per_page;
+        let mut current = self.slots.current_of_page(first, per_page);
         // A page all of whose units count is copied as it is.
-        if (first..first + per_page).all(|slot| self.is_current(slot)) {
+        if current.count_ones() == per_page {
             let (block, to, is_full) = self.page_for_copies()?;
-            for (to, from) in (to..).zip(first..first + per_page) {
+            for (to, from) in (to..).zip(first..work.next) {
                 let moved = self.moved(from);
-                self.put(to, moved.unit, moved.written, moved.copies);
+                self.slots.lose(from);
+                self.slots.put(to, moved.of);
             }
             self.copied_units += u64::from(per_page);
             self.valid[work.victim as usize] -= per_page;
             self.gains(block, per_page, is_full);
             return Ok(());
         }
-        for slot in first..first + per_page {
-            if self.is_current(slot) {
-                self.pack(work, slot)?;
-            }
+        while current != 0 {
+            self.pack(work, first + current.trailing_zeros())?;
+            current &= current - 1;
         }
         Ok(())
     }
     #[inline]
-    fn moved(&self, slot: u32) -> Moved {
-        let at = slot as usize;
-        let copies = self.copies[at].wrapping_add(1);
-        Moved { unit: self.units[at], from: slot, written: self.written[at], copies }
+    fn moved(&self, from: u32) -> Moved {
+        let of = self.slots.of(from);
+        Moved { from, of: Slot { copies: of.copies.wrapping_add(1), ..of } }
     }
     /// The next page for copies, as [`Pool::take_page`] gives it.
     #[inline]
@@ -236,12 +229,12 @@ impl Pool {
         let open = self.open.count(Filler::Gc);
         // While several victims are in work, one block stays free.
         let others = usize::from(!self.in_work.is_empty());
-        if open * OF_LUNS < COPYING * self.open.luns()
-            && self.free.count() > others
-            && let Some(place) = self.open.next_to_open(Filler::Gc, &self.free)
-        {
-            self.open_block(Filler::Gc, place)?;
-            return Ok(place);
+        if self.may_spread && open * OF_LUNS < COPYING * self.open.luns() && self.free.count() > others {
+            if let Some(place) = self.open.next_to_open(Filler::Gc, &self.free) {
+                self.open_block(Filler::Gc, place)?;
+                return Ok(place);
+            }
+            self.may_spread = false;
         }
         self.open.next_open(Filler::Gc).ok_or(NoRoom)
     }
@@ -259,12 +252,12 @@ impl Pool {
         for (slot, at) in (to..to + self.shape.units_per_page).zip(0..) {
             match work.packing.get(at) {
                 // What the host has written again meanwhile leaves its slot empty.
-                Some(moved) if self.counts(moved) => {
-                    self.lose(moved.from);
-                    self.put(slot, moved.unit, moved.written, moved.copies);
+                Some(&Moved { from, of }) if self.slots.is_current(from) => {
+                    self.lose(from);
+                    self.slots.put(slot, of);
                     gained += 1;
                 }
-                _ => self.units[slot as usize] = NONE,
+                _ => self.slots.put_none(slot),
             }
         }
         work.packing.clear();
@@ -286,18 +279,16 @@ impl Pool {
                 continue;
             };
             let mut room = self.shape.units_per_page as usize - work.packing.len();
-            let first = next * self.units_per_block();
-            for slot in first..first + self.units_per_block() {
-                // What waits in the packer still has its old place.
-                let waits =
-                    |pool: &Pool| work.packing.iter().any(|moved| moved.unit == pool.units[slot as usize]);
-                if room > 0 && self.is_current(slot) && !waits(self) {
+            let (mut from, end) = (next * self.units_per_block(), (next + 1) * self.units_per_block());
+            while room > 0
+                && let Some(slot) = self.slots.next_current(from, end)
+            {
+                // What waits for its page still has its old place.
+                if !work.packing.iter().any(|moved| moved.from == slot) {
                     room -= 1;
                     self.pack(work, slot)?;
                 }
-                if room == 0 {
-                    break;
-                }
+                from = slot + 1;
             }
             if room > 0 && !work.packing.is_empty() {
                 self.program_packed(work)?;

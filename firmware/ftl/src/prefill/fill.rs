@@ -2,8 +2,9 @@
 
 use super::history::{SHARE_OF_ROUNDS, Slices, Written, live_through};
 use super::open::Filler;
-use super::pool::{NONE, NoRoom, Pool, PoolShape};
+use super::pool::{NoRoom, Pool, PoolShape};
 use super::pool_units::PoolUnits;
+use super::slots::NONE;
 use crate::blocks::pool::BlockPool;
 use crate::checkpoint::error::BootError;
 use crate::media::requests::Media;
@@ -178,18 +179,18 @@ impl Filling {
                 for page in (0..pool.pages_of(of_pool)).map(|page| PageInBlock(page as u16)) {
                     let ppa = geometry.ppa(lun, block, page);
                     units.clear();
-                    for (slot, found) in (0..).zip(pool.slots_of(of_pool, page.0.into())) {
+                    for (slot, (found, current)) in (0..).zip(pool.slots_of(of_pool, page.0.into())) {
                         let kept = &mut data[slot as usize * unit_kept..][..unit_kept];
                         if found.unit == NONE {
                             kept.fill(0);
                             continue;
                         }
                         let lpn = pool_units.unit(of, found.unit);
-                        prefill.history.content(u64::from(lpn.0) * unit_bytes, found.current, kept);
+                        prefill.history.content(u64::from(lpn.0) * unit_bytes, current, kept);
                         let sequence = u64::from(found.written);
                         last = last.max(sequence);
                         units.push((slot, UnitRecord { lpn, sequence, copy: found.copies % COPIES }));
-                        if found.current {
+                        if current {
                             places.push((lpn, shape.at(ppa, slot)));
                         }
                     }

@@ -2,8 +2,9 @@
 //! garbage collection copied as much as it ever will.
 
 use super::dirty::{DirtyBuffer, DirtyFrame};
-use super::pool::{Choose, NONE, NoRoom, Pool};
+use super::pool::{Choose, NoRoom, Pool};
 use super::pool_units::PoolUnits;
+use super::slots::NONE;
 use crate::terms::block::PoolIndex;
 use crate::terms::units::{Frame, UnitShape, Units};
 use alloc::vec;

@@ -31,12 +31,19 @@ pub(super) const FILLERS: [Filler; 2] = [Filler::Host, Filler::Gc];
 pub(super) struct FreeBlocks {
     luns: Vec<VecDeque<u32>>,
     count: usize,
+    // The most of any LUN.
+    most: usize,
 }
 
 impl FreeBlocks {
     pub(super) fn new(luns: Vec<VecDeque<u32>>) -> Self {
-        let count = luns.iter().map(VecDeque::len).sum();
-        FreeBlocks { luns, count }
+        let mut free = FreeBlocks { luns, count: 0, most: 0 };
+        free.recount();
+        free
+    }
+    fn recount(&mut self) {
+        self.count = self.luns.iter().map(VecDeque::len).sum();
+        self.most = self.luns.iter().map(VecDeque::len).max().unwrap_or(0);
     }
     #[inline]
     pub(super) fn count(&self) -> usize {
@@ -46,25 +53,27 @@ impl FreeBlocks {
         &self.luns[lun]
     }
     pub(super) fn put(&mut self, lun: usize, block: u32) {
-        self.count += 1;
         self.luns[lun].push_back(block);
+        self.recount();
     }
     pub(super) fn take(&mut self, lun: usize, at: usize) -> Option<u32> {
         let block = self.luns[lun].remove(at)?;
-        self.count -= 1;
+        self.recount();
         Some(block)
     }
     /// Whether a LUN may open one of its blocks, since it isn't behind the others.
     fn is_abreast(&self, lun: usize) -> bool {
-        let most = self.luns.iter().map(VecDeque::len).max().unwrap_or(0);
-        !self.luns[lun].is_empty() && self.luns[lun].len() + BEHIND_MAX >= most
+        !self.luns[lun].is_empty() && self.luns[lun].len() + BEHIND_MAX >= self.most
     }
 }
 
 /// Open blocks by LUN, one per filler, and where the fillers' stripes are.
 pub(super) struct OpenBlocks {
     luns: Vec<[Option<OpenBlock>; 2]>,
+    // Per filler: how many, and the pages that they have left.
     counts: [usize; 2],
+    left: [u64; 2],
+    pages_per_block: u32,
     // LUNs in the order in which they take turns, and per filler the next place in it.
     order: Box<[u32]>,
     next: [usize; 2],
@@ -72,8 +81,9 @@ pub(super) struct OpenBlocks {
 
 impl OpenBlocks {
     /// The LUNs in the order of the stripe.
-    pub(super) fn new(order: Box<[u32]>) -> Self {
-        OpenBlocks { luns: vec![[None; 2]; order.len()], counts: [0; 2], order, next: [0; 2] }
+    pub(super) fn new(order: Box<[u32]>, pages_per_block: u32) -> Self {
+        let luns = vec![[None; 2]; order.len()];
+        OpenBlocks { luns, counts: [0; 2], left: [0; 2], pages_per_block, order, next: [0; 2] }
     }
     #[inline]
     pub(super) fn luns(&self) -> usize {
@@ -83,26 +93,30 @@ impl OpenBlocks {
     pub(super) fn of(&self, lun: usize, filler: Filler) -> Option<OpenBlock> {
         self.luns[lun][filler as usize]
     }
-    pub(super) fn all_of(&self, filler: Filler) -> impl Iterator<Item = OpenBlock> + '_ {
-        self.luns.iter().filter_map(move |of| of[filler as usize])
-    }
     #[inline]
     pub(super) fn count(&self, filler: Filler) -> usize {
         self.counts[filler as usize]
     }
+    /// The pages that a filler's blocks have left.
+    #[inline]
+    pub(super) fn pages_left(&self, filler: Filler) -> u64 {
+        self.left[filler as usize]
+    }
     pub(super) fn open(&mut self, lun: usize, filler: Filler, block: u32) {
         self.luns[lun][filler as usize] = Some(OpenBlock { block, next: 0 });
         self.counts[filler as usize] += 1;
+        self.left[filler as usize] += u64::from(self.pages_per_block);
     }
-    /// Takes the next page of a LUN's block, which is then no longer open if that was the last of `pages`.
-    /// Returns block and page, and whether it was.
+    /// Takes the next page of a LUN's block, which is then no longer open if that was its last one. Returns
+    /// block and page, and whether it was.
     #[inline]
-    pub(super) fn take_page(&mut self, lun: usize, filler: Filler, pages: u32) -> (OpenBlock, bool) {
+    pub(super) fn take_page(&mut self, lun: usize, filler: Filler) -> (OpenBlock, bool) {
         let slot = &mut self.luns[lun][filler as usize];
         let open = slot.as_mut().expect("a block is open");
         let page = *open;
         open.next += 1;
-        let is_full = open.next == pages;
+        self.left[filler as usize] -= 1;
+        let is_full = open.next == self.pages_per_block;
         if is_full {
             *slot = None;
             self.counts[filler as usize] -= 1;

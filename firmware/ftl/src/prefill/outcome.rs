@@ -2,21 +2,9 @@
 
 use super::open::{FILLERS, Filler, OpenBlock};
 use super::pool::Pool;
+use super::slots::Slot;
 use alloc::vec::Vec;
 use aster_parties::ClosedBlocks;
-
-/// What stands in a slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Slot {
-    /// The unit in the pool's count; [`NONE`](super::pool::NONE) if the slot is empty.
-    pub(super) unit: u32,
-    /// When the host wrote it.
-    pub(super) written: u32,
-    /// How often garbage collection has copied it.
-    pub(super) copies: u8,
-    /// It is the unit's present place.
-    pub(super) current: bool,
-}
 
 impl Pool {
     /// The blocks that hold data and are full, in the order in which they were filled, each with the number
@@ -48,13 +36,10 @@ impl Pool {
         let lun = (block / self.shape.blocks_per_lun) as usize;
         self.open_in(lun).find(|(_, open)| open.block == block).map_or(0, |(_, open)| open.next)
     }
-    /// The slots of a page.
-    pub(super) fn slots_of(&self, block: u32, page: u32) -> impl Iterator<Item = Slot> + '_ {
+    /// The slots of a page, and which of them are their units' present places.
+    pub(super) fn slots_of(&self, block: u32, page: u32) -> impl Iterator<Item = (Slot, bool)> + '_ {
         let first = (block * self.shape.pages_per_block + page) * self.shape.units_per_page;
-        (first..first + self.shape.units_per_page).map(|slot| {
-            let at = slot as usize;
-            let (unit, written, copies) = (self.units[at], self.written[at], self.copies[at]);
-            Slot { unit, written, copies, current: self.is_current(slot) }
-        })
+        (first..first + self.shape.units_per_page)
+            .map(|slot| (self.slots.of(slot), self.slots.is_current(slot)))
     }
 }

@@ -2,15 +2,13 @@
 //! [`collect`](super::collect) has what garbage collection copies.
 
 use super::open::{Filler, FreeBlocks, OpenBlocks};
+use super::slots::{NONE, Slot, Slots};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use aster_parties::ClosedBlocks;
 use aster_units::{BlockAddr, LunIndex};
-
-/// No unit, and no slot.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// What chooses victims.
 pub(super) type Choose<'a> = &'a mut dyn FnMut(&ClosedBlocks<'_>) -> BlockAddr;
@@ -40,21 +38,19 @@ pub(super) struct PoolShape {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NoRoom;
 
-/// A unit on its way out of a victim: where it stands, and what its record there says.
+/// A unit on its way out of a victim: where it stands, and what stands in the slot that it is copied to.
 #[derive(Clone, Copy)]
 pub(super) struct Moved {
-    pub(super) unit: u32,
     pub(super) from: u32,
-    pub(super) written: u32,
-    pub(super) copies: u8,
+    pub(super) of: Slot,
 }
 
 /// A victim in work.
 #[derive(Default)]
 pub(super) struct Work {
     pub(super) victim: u32,
-    /// Its next page.
-    pub(super) page: u32,
+    /// The slot from which on it has yet to be read.
+    pub(super) next: u32,
     /// Units that wait for their page to be full.
     pub(super) packing: Vec<Moved>,
     /// In a pool of several LUNs: the block whose units complete the last page. It is nobody else's
@@ -76,18 +72,14 @@ pub(super) struct Pool {
     pub(super) erases: Vec<u32>,
     // Blocks closed so far and, in a pool of several LUNs, victims chosen so far.
     pub(super) closings: u64,
-    // Per slot.
-    pub(super) units: Vec<u32>,
-    pub(super) written: Vec<u32>,
-    pub(super) copies: Vec<u8>,
-    // Per unit: its slot.
-    pub(super) places: Vec<u32>,
+    pub(super) slots: Slots,
     pub(super) free: FreeBlocks,
     pub(super) open: OpenBlocks,
     // Victims in work in a pool of several LUNs, the one that waits longest first.
     pub(super) in_work: VecDeque<Work>,
-    // Something has happened since a further victim was looked for.
+    // Something has happened since a further victim was looked for, and a further LUN for copies.
     pub(super) may_begin: bool,
+    pub(super) may_spread: bool,
     // Of a pool of one LUN, or empty lists.
     pub(super) spare: Vec<Work>,
     /// Units that the host has programmed, and units that were copied.
@@ -110,14 +102,12 @@ impl Pool {
             closed_at: vec![0; blocks],
             erases: vec![0; blocks],
             closings: 0,
-            units: vec![NONE; slots],
-            written: vec![0; slots],
-            copies: vec![0; slots],
-            places: vec![NONE; units as usize],
+            slots: Slots::new(slots, units as usize),
             free: FreeBlocks::new(free),
-            open: OpenBlocks::new(order),
+            open: OpenBlocks::new(order, shape.pages_per_block),
             in_work: VecDeque::new(),
             may_begin: true,
+            may_spread: true,
             spare: Vec::new(),
             host_units: 0,
             copied_units: 0,
@@ -142,14 +132,13 @@ impl Pool {
         let mut gained = 0;
         for (slot, &unit) in (first..).zip(page) {
             if unit == NONE {
-                self.units[slot as usize] = NONE;
+                self.slots.put_none(slot);
             } else {
                 self.host_units += 1;
-                let before = self.places[unit as usize];
-                if before != NONE {
+                if let Some(before) = self.slots.place_of(unit) {
                     self.lose(before);
                 }
-                self.put(slot, unit, written, 0);
+                self.slots.put(slot, Slot { unit, written, copies: 0 });
                 gained += 1;
             }
         }
@@ -207,7 +196,7 @@ impl Pool {
     #[inline]
     pub(super) fn take_page(&mut self, filler: Filler, place: usize) -> (u32, u32, bool) {
         let lun = self.open.lun_at(place);
-        let (open, is_full) = self.open.take_page(lun, filler, self.shape.pages_per_block);
+        let (open, is_full) = self.open.take_page(lun, filler);
         self.open.placed(filler, place);
         let page = open.block * self.shape.pages_per_block + open.next;
         (open.block, page * self.shape.units_per_page, is_full)
@@ -220,20 +209,13 @@ impl Pool {
             self.closings += 1;
             self.closed_at[block as usize] = self.closings;
             self.offered[block as usize] = self.valid[block as usize];
-            self.may_begin = true;
+            (self.may_begin, self.may_spread) = (true, true);
         }
     }
     pub(super) fn program_empty(&mut self, filler: Filler, place: usize) {
         let (block, first, is_full) = self.take_page(filler, place);
-        self.units[first as usize..][..self.shape.units_per_page as usize].fill(NONE);
+        (first..first + self.shape.units_per_page).for_each(|slot| self.slots.put_none(slot));
         self.gains(block, 0, is_full);
-    }
-    /// Puts a unit into a slot. What its block gains, and what the block before loses, is counted elsewhere.
-    #[inline]
-    pub(super) fn put(&mut self, slot: u32, unit: u32, written: u32, copies: u8) {
-        self.places[unit as usize] = slot;
-        let at = slot as usize;
-        (self.units[at], self.written[at], self.copies[at]) = (unit, written, copies);
     }
     #[inline]
     fn block_of(&self, slot: u32) -> u32 {
@@ -244,16 +226,12 @@ impl Pool {
     }
     #[inline]
     pub(super) fn lose(&mut self, slot: u32) {
+        self.slots.lose(slot);
         let block = self.block_of(slot) as usize;
         self.valid[block] -= 1;
         if self.offered[block] != ClosedBlocks::NOT_OFFERED {
             self.offered[block] -= 1;
         }
-    }
-    #[inline]
-    pub(super) fn is_current(&self, slot: u32) -> bool {
-        let unit = self.units[slot as usize];
-        unit != NONE && self.places[unit as usize] == slot
     }
 }
 

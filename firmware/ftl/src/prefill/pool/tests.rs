@@ -1,5 +1,4 @@
 use super::*;
-use crate::prefill::outcome::Slot;
 use aster_units::Rng;
 use std::collections::BTreeMap;
 
@@ -38,16 +37,16 @@ fn pool(case: Case, blocks_per_lun: u32, units: u32) -> Pool {
     Pool::new(shape, (0..case.luns).map(blocks).collect(), order.into(), units)
 }
 
-fn slots(pool: &Pool) -> impl Iterator<Item = Slot> + '_ {
+fn slots(pool: &Pool) -> impl Iterator<Item = (Slot, bool)> + '_ {
     let blocks = 0..pool.valid.len() as u32;
     let pages = blocks.flat_map(|block| (0..pool.pages_of(block)).map(move |page| (block, page)));
-    pages.flat_map(|(block, page)| pool.slots_of(block, page)).filter(|slot| slot.unit != NONE)
+    pages.flat_map(|(block, page)| pool.slots_of(block, page)).filter(|(slot, _)| slot.unit != NONE)
 }
 
 /// The newest version of each unit: by the host's writes, then by copies.
 fn newest(pool: &Pool) -> BTreeMap<u32, (u32, u8)> {
     let mut newest = BTreeMap::new();
-    for slot in slots(pool) {
+    for (slot, _) in slots(pool) {
         let version = (slot.written, slot.copies);
         let known = newest.entry(slot.unit).or_insert(version);
         *known = version.max(*known);
@@ -101,7 +100,7 @@ fn each_unit_has_one_place_and_no_stale_slot_is_newer() {
             let newest = newest(&pool);
             assert_eq!(newest.len(), units as usize);
             let mut current = 0;
-            for slot in slots(&pool).filter(|slot| slot.current) {
+            for (slot, _) in slots(&pool).filter(|(_, current)| *current) {
                 current += 1;
                 assert_eq!(newest[&slot.unit], (slot.written, slot.copies));
                 assert_eq!(last[&slot.unit], slot.written, "{case:?}");
@@ -122,7 +121,7 @@ fn all_luns_of_a_pool_take_turns() {
     let mut pool = pool(case, 20, 30 * 100);
     for unit in 0..30 * 100 {
         pool.program(&[unit], unit, &mut greedy).unwrap();
-        let lun = pool.places[unit as usize] / (20 * 30);
+        let lun = pool.slots.place_of(unit).unwrap() / (20 * 30);
         assert_eq!(lun, unit % 8, "the host's pages go round");
     }
     let (mut rng, mut copying) = (Rng::new(1), 0);
