@@ -22,7 +22,7 @@ const ROUNDS_MIN: u32 = 4;
 const ROUNDS_MAX: u32 = 24;
 /// Words of pages that wait until their pools' turn: pools are worked through one after the other, so that
 /// what is known of one that is a LUN fits a cache.
-const WAITING_WORDS: usize = 1 << 22;
+const WAITING_WORDS: usize = 1 << 24;
 
 /// Which share of the whole work the fill is, and with it the rounds if there are as few as possible.
 const SHARE_OF_FILL: f64 = 0.1;

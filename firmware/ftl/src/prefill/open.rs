@@ -135,6 +135,9 @@ impl OpenBlocks {
     /// The place of the LUN that the last page went to if so many pages there are not complete.
     #[inline]
     pub(super) fn begun(&self, filler: Filler, pages: u32) -> Option<usize> {
+        if pages == 1 {
+            return None;
+        }
         let place = match self.next[filler as usize] {
             0 => self.order.len() - 1,
             next => next - 1,
