@@ -194,7 +194,7 @@ const STRIPED: [Compared; 6] = [
         waf_within: 0.01,
     },
     Compared {
-        overrides: &["ftl.placement=striped", "ftl.mapping_unit_bytes=4096"],
+        overrides: &["ftl.placement=striped", "ftl.mapping_unit_bytes=4096", "ftl.buffer_entries=256"],
         distribution: None,
         units_per_page: 4,
         most: 0.014,
