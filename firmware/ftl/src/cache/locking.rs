@@ -6,10 +6,10 @@
 //!   entry, and the entries beyond the bound of dirty ones are for reads alone.
 //! - Writers evict when they reserve the right to make an entry dirty. What an eviction gains goes to the
 //!   first writer in the queue, and not to the one that happens to look first.
-//!
-//! Where pages are packed with units of any frame, who needs an entry waits while others are being evicted,
-//! unless another eviction would fill a page: with as many commands outstanding as there are entries, each
-//! would otherwise evict what the last one has just written, alone.
+//! - Where pages are packed with units of any frame, a writer waits while others evict, unless another
+//!   eviction would fill a page: with as many commands outstanding as there are entries, each would otherwise
+//!   evict what the last one has just written, alone. With collection on demand it doesn't: those who wait
+//!   may lose what they have waited for, again and again.
 
 use crate::cache::buffer::{EntryId, Lock, LockResult, Want};
 use crate::cache::entries::InOrder;
@@ -29,7 +29,7 @@ impl<M: Mapping> Cache<M> {
         }
         let mut clean_only = self.blocks.table().room.any_full();
         loop {
-            let step = self.entries.request(frame, want, clean_only || !self.is_eviction_due());
+            let step = self.entries.request(frame, want, clean_only);
             match step {
                 LockResult::Locked { entry, lock, hit } => {
                     self.count_hit(frame, entry, hit);
@@ -110,9 +110,6 @@ impl<M: Mapping> Cache<M> {
         !packs_any || self.entries.is_eviction_due(per_page, SEARCH_MAX)
     }
     fn evict_oldest(&self) -> Option<EntryId> {
-        if !self.is_eviction_due() {
-            return None;
-        }
         self.entries.evict_oldest_of(1, |_, _, _| true).map(|(entry, _)| entry)
     }
     /// All waiting writers evict an entry each, at the same time. A writer may get its right before its own
@@ -123,7 +120,8 @@ impl<M: Mapping> Cache<M> {
         }
         let turn = order.dirty_turns.join();
         while order.dirty_turns.holds(turn) {
-            let Some(entry) = self.evict_oldest() else {
+            let due = self.is_eviction_due();
+            let Some(entry) = due.then(|| self.evict_oldest()).flatten() else {
                 self.entries.wait(None).await;
                 continue;
             };
