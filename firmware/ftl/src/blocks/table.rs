@@ -385,6 +385,12 @@ impl Blocks {
     pub(crate) fn has_victim(&self, pool: PoolIndex) -> bool {
         self.evacuation.has_any(pool) || self.candidates.has_stale(pool)
     }
+    /// Whether there is a page that a copy could go to, or a block that can be erased without one. A victim
+    /// that takes the last free block leaves it empty until it is empty itself, also to a loss of power.
+    pub(crate) fn may_collect(&self, pool: PoolIndex) -> bool {
+        let is_open = || self.layout.luns_of(pool).any(|lun| self.open.of_lun(lun).next().is_some());
+        self.free.in_pool(pool) > 0 || self.candidates.has_empty(pool) || is_open()
+    }
     /// Takes a block whose data fades, if garbage collection has room for it.
     pub(crate) fn take_for_refresh(&self, pool: PoolIndex, scarce: bool) -> Option<BlockIndex> {
         if !self.room.may_work_ahead(pool, scarce) {

@@ -190,7 +190,9 @@ impl<M: Mapping> Recovery<M> {
         self.blocks.queues.ask_flush();
     }
     /// Checks that each pool has the blocks that the capacity needs. A fresh drive without them fails to
-    /// boot; one that has been written becomes read-only. Failing blocks don't count.
+    /// boot; one that has been written becomes read-only. Failing blocks don't count. A pool of several LUNs
+    /// whose reserve was lost to one erase after the other has blocks enough, and none to copy to: it stays
+    /// read-only.
     fn check_good_blocks(&self, boot: Boot) -> Result<DriveState, BootError> {
         let needed = self.runtime.config.areas().blocks_needed_per_pool();
         let blocks = self.blocks.table();
@@ -200,6 +202,9 @@ impl<M: Mapping> Recovery<M> {
                 let luns = (blocks.layout.first_lun(pool), self.runtime.config.luns_per_pool());
                 let error = BootError::TooFewBlocks { luns, good, needed };
                 return if boot == Boot::Fresh { Err(error) } else { Ok(DriveState::ReadOnly) };
+            }
+            if !blocks.layout.has_one_lun() && !blocks.may_collect(pool) {
+                return Ok(DriveState::ReadOnly);
             }
         }
         Ok(DriveState::Ready)
