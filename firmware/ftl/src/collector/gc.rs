@@ -65,7 +65,7 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, number: LunInde
     };
     collector.runtime.booted().await;
     loop {
-        let victim = collector.blocks.collection.wait(of.pool, || collector.begin_victim(of.pool)).await;
+        let victim = collector.blocks.collection.wait(of.pool, || collector.begin_victim(of)).await;
         let Victim { block: victim, reason, valid } = victim;
         let emptied = match collector.room_for(number, victim).await {
             Ok(room) => {
@@ -114,8 +114,9 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, number: LunInde
 }
 
 impl<M: Mapping> Collector<M> {
-    /// Chooses a victim if the pool needs one.
-    fn begin_victim(&self, pool: PoolIndex) -> Option<Victim> {
+    /// Chooses a victim for a collector if its pool needs one.
+    fn begin_victim(&self, of: Post) -> Option<Victim> {
+        let pool = of.pool;
         // No block can be erased without a log, which must record the erase.
         if self.blocks.collection.is_paused()
             || self.runtime.state() == DriveState::Failed
@@ -153,7 +154,10 @@ impl<M: Mapping> Collector<M> {
             None if !may_copy => {
                 blocks.candidates.take_empty_of(pool).map(|block| Victim::of(block, Reason::Room))
             }
-            None => blocks.take_victim(pool).map(|block| Victim::of(block, Reason::Room)),
+            None => {
+                let next = self.take_begun(of).or_else(|| blocks.take_victim(pool));
+                next.map(|block| Victim::of(block, Reason::Room))
+            }
             ahead => ahead,
         };
         let Some(mut victim) = victim else {
@@ -186,12 +190,19 @@ impl<M: Mapping> Collector<M> {
         self.blocks.collection.ask(pool);
         Some(victim)
     }
+    /// The block whose units have completed the collector's last victim, if nothing is more urgent.
+    fn take_begun(&self, of: Post) -> Option<BlockIndex> {
+        let (blocks, next) = (self.blocks.table(), self.begun[of.number.index()].take()?);
+        let is_urgent = blocks.candidates.has_empty(of.pool) || blocks.evacuation.has_any(of.pool);
+        (!is_urgent && blocks.candidates.take(next)).then_some(next)
+    }
     /// A block is not being emptied any more.
     fn end_victim(&self, of: Post, victim: BlockIndex, valid: u32) {
         let blocks = self.blocks.table();
         blocks.in_work.end(victim);
         if let Some(next) = self.next_victims[of.number.index()].take() {
             blocks.offer(next);
+            self.begun[of.number.index()].set(Some(next));
         }
         self.blocks.pacing.end(of.pool, valid.into(), blocks.layout.units_per_block().into());
     }

@@ -6,6 +6,7 @@ use crate::mapping::Mapping;
 use crate::mapping::mapped::Mapped;
 use crate::media::requests::Media;
 use crate::page::buffers::PageBuffers;
+use crate::terms::bits::cells;
 use crate::terms::block::{BlockIndex, PoolIndex};
 use crate::terms::runtime::Runtime;
 use alloc::boxed::Box;
@@ -36,6 +37,8 @@ pub(crate) struct Collector<M: Mapping> {
     // In a pool of several LUNs: the block out of which a collector completes its last page and
     // word line.
     pub(super) next_victims: Box<[Cell<Option<BlockIndex>>]>,
+    // That block after the victim has been emptied: the collector's next victim, if it needs one.
+    pub(super) begun: Box<[Cell<Option<BlockIndex>>]>,
     pub(super) host_activity: HostActivity,
     pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
@@ -54,7 +57,7 @@ impl<M: Mapping> Collector<M> {
         journal.log_writer.when_ended(Box::new(move || ended.wake(of_end.exec())));
         let (pools, luns) = {
             let layout = &journal.blocks().table().layout;
-            (layout.all_pools(), layout.all_luns())
+            (layout.all_pools(), layout.total_luns())
         };
         Collector {
             scan: ScanPlace::default(),
@@ -63,7 +66,8 @@ impl<M: Mapping> Collector<M> {
             idle,
             collects_ahead: Cell::new(false),
             erases_ahead: pools.map(|_| Cell::new(false)).collect(),
-            next_victims: luns.map(|_| Cell::new(None)).collect(),
+            next_victims: cells(luns, None),
+            begun: cells(luns, None),
             host_activity: HostActivity::default(),
             mapping,
             blocks: Rc::clone(journal.blocks()),
