@@ -81,7 +81,7 @@ fn blocks_that_do(profile: &Profile, content: Content) -> Option<u32> {
     (first..=last).find(|&blocks| has_good_blocks(&with(blocks), content))
 }
 
-/// Whether the profile is valid and each LUN has enough blocks that are not factory bad.
+/// Whether the profile is valid and each pool has enough blocks that are not factory bad.
 pub(crate) fn has_good_blocks(profile: &Profile, content: Content) -> bool {
     let used = profile.used_geometry();
     let Ok(nand) = configure::nand(profile, content) else { return false };
@@ -99,8 +99,12 @@ pub(crate) fn has_good_blocks(profile: &Profile, content: Content) -> bool {
             (0..ftl.geometry.blocks_per_lun).map(|block| ftl.planes().block_in_lun(unit, BlockAddr(block)));
         blocks.filter(|&block| bad.binary_search(&restriction.block(block)).is_err()).count() as u64
     };
-    let units = ftl.geometry.total_luns();
-    is_drive && (0..units).map(LunIndex).all(|unit| good(unit) >= ftl.areas().blocks_needed_per_lun())
+    let (of_pool, needed) = (ftl.luns_per_pool(), ftl.areas().blocks_needed_per_pool());
+    let has_enough = |pool: u32| {
+        let units = pool * of_pool..(pool + 1) * of_pool;
+        units.map(|unit| good(LunIndex(unit))).sum::<u64>() >= needed
+    };
+    is_drive && (0..ftl.geometry.total_luns() / of_pool).all(has_enough)
 }
 
 /// Bytes of the namespace and of a logical block of this profile's drive on `media`. Without media the

@@ -112,7 +112,7 @@ impl Areas<'_> {
     }
     /// As [`Areas::blocks_needed_per_lun`], for all LUNs of a pool together. Garbage collection and each
     /// further stream of the host may have a block open in each of them.
-    pub(crate) fn blocks_needed_per_pool(&self) -> u64 {
+    pub fn blocks_needed_per_pool(&self) -> u64 {
         let luns = u64::from(self.0.luns_per_pool());
         if luns == 1 {
             return self.blocks_needed_per_lun();

@@ -284,7 +284,7 @@ impl FtlConfig {
         }
     }
     /// LUNs of a pool.
-    pub(crate) fn luns_per_pool(&self) -> u32 {
+    pub fn luns_per_pool(&self) -> u32 {
         match self.pools {
             Pools::PerLun => 1,
             Pools::One => self.geometry.total_luns(),
