@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::run::verdict;
 use aster_lab::asked::failure::Failure;
-use aster_lab::demo::{self, CopyReport, DemoError, DemoReport, EXPORTED_BYTES, PROFILE};
+use aster_lab::demo::{self, CopyReport, DemoError, DemoFtl, DemoReport, EXPORTED_BYTES, PROFILE};
 use aster_lab::report::table;
 use aster_lab::watch::WaveFile;
 use aster_lab::words::capacity;
@@ -31,26 +31,29 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         draw(path, &interrupt, &say)?;
     }
 
-    say("Measuring a second drive, which keeps a tag a sector, in steady state: as if random writes had \
-         gone on for ever (--precondition steady).")?;
-    let progress = RefCell::new(Progress::new());
-    let (runs, exported_bytes) =
-        demo::measure_workloads(|stage| progress.borrow_mut().begin(stage), &mut |share| {
+    say("Measuring two drives of this board, which keep a tag a sector, in steady state: as if random \
+         writes had gone on for ever (--precondition steady).")?;
+    let mut drives = Vec::new();
+    for ftl in DemoFtl::ALL {
+        let progress = RefCell::new(Progress::new());
+        let stage = |stage: &str| progress.borrow_mut().begin(stage);
+        let measured = demo::measure_workloads(ftl, stage, &mut |share| {
             progress.borrow_mut().set(share);
             !interrupt.asked()
         })?;
-    progress.borrow_mut().end();
-    let report = DemoReport { profile: PROFILE.to_owned(), exported_bytes, copy, runs };
-    if args.json {
-        console::json(&report)?;
-    } else {
-        console::print(&format!("\n{}\n", table(&report.runs)))?;
-        console::line(&format!("All of it took {:.0} s.", began.elapsed().as_secs_f64()))?;
+        progress.borrow_mut().end();
+        say(&format!("\n{}\n{}", ftl.name(), table(&measured.runs)))?;
+        drives.push(measured);
+    }
+    let report = DemoReport { profile: PROFILE.to_owned(), copy, drives };
+    match args.json {
+        true => console::json(&report)?,
+        false => console::line(&format!("All of it took {:.0} s.", began.elapsed().as_secs_f64()))?,
     }
     if !report.copy.is_identical() {
         return Err(Failure::run("the tree that was read back differs from the one that was written"));
     }
-    verdict(&report.runs)
+    report.drives.iter().try_for_each(|drive| verdict(&drive.runs))
 }
 
 /// Copies the tree, on the image that the user named or on a temporary one.

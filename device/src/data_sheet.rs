@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn a_luns_blocks_are_all_accounted_for() {
-        let profile = shipped("ideal").unwrap();
+        let mut profile = shipped("ideal").unwrap();
+        profile.ftl.placement = None;
         let pool = lun_pool(&Pieces::default(), &profile, Content::Fingerprint).unwrap();
         let all = pool.log_blocks + pool.map_blocks + pool.blocks;
         assert_eq!((all, pool.pools, pool.luns_per_pool), (profile.geometry.blocks_per_lun, 64, 1));

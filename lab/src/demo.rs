@@ -4,7 +4,7 @@ use crate::measure::{Progress, drive_of, measure};
 use crate::own::{Preconditioning, Setup, Steady, WorkError};
 use crate::report::RunReport;
 use crate::tree::{files_of, tar_of};
-use aster_device::profile::{Profile, ProfileError, shipped};
+use aster_device::profile::{CollectionName, Profile, ProfileError, STRIPED, shipped};
 use aster_device::{Media, Pieces};
 use aster_driver::{Config, DriverError, QueueId};
 use aster_events::Recorder;
@@ -59,12 +59,55 @@ impl CopyReport {
 pub struct DemoReport {
     /// The profile.
     pub profile: String,
-    /// Exported bytes.
-    pub exported_bytes: u64,
     /// The copy.
     pub copy: CopyReport,
+    /// The workloads, on one drive after the other.
+    pub drives: Vec<Measured>,
+}
+
+/// The workloads on a drive.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct Measured {
+    /// What its FTL is like.
+    pub ftl: DemoFtl,
+    /// Bytes of a mapping unit.
+    pub mapping_unit_bytes: u32,
+    /// Exported bytes.
+    pub exported_bytes: u64,
     /// The workloads.
     pub runs: Vec<RunReport>,
+}
+
+/// What the FTL of a drive of the demo is like.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum DemoFtl {
+    /// As drives have it: units of 4 KiB, all LUNs as one pool, paced collection.
+    AsInDrives,
+    /// As the paper has it: pages, each tied to a LUN that is a pool of its own, collection on demand.
+    AsInThePaper,
+}
+
+impl DemoFtl {
+    /// Both, in the order in which they are measured.
+    pub const ALL: [DemoFtl; 2] = [DemoFtl::AsInDrives, DemoFtl::AsInThePaper];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            DemoFtl::AsInDrives => "FTL as drives have it: 4 KiB units, one pool, paced",
+            DemoFtl::AsInThePaper => "FTL as in the paper: 16 KiB pages, a pool per LUN, on demand",
+        }
+    }
+    fn profile(self) -> Result<Profile, DemoError> {
+        let mut profile = profile()?;
+        if self == DemoFtl::AsInDrives {
+            profile.ftl.mapping_unit_bytes = 4096;
+            profile.ftl.placement = Some(STRIPED.to_owned());
+            profile.ftl.collection = CollectionName::Paced;
+        }
+        Ok(profile)
+    }
 }
 
 /// Why the demo failed.
@@ -277,18 +320,19 @@ fn workloads() -> Vec<Job> {
     ]
 }
 
-/// Runs the four workloads on a drive that keeps fingerprints and is in steady state from its first boot.
-/// Calls `stage` with the name of each stage.
+/// Runs the four workloads on a drive with this FTL that keeps fingerprints and is in steady state from its
+/// first boot. Calls `stage` with the name of each stage.
 ///
 /// # Errors
 /// When the drive fails, or `progress` stops it.
 pub fn measure_workloads(
+    ftl: DemoFtl,
     mut stage: impl FnMut(&str),
     progress: Progress<'_>,
-) -> Result<(Vec<RunReport>, u64), DemoError> {
+) -> Result<Measured, DemoError> {
     let precondition = Some(Preconditioning::Steady(Steady::default()));
     let setup =
-        Setup { precondition, content: Some(Content::Fingerprint), ..Setup::new(PROFILE, profile()?) };
+        Setup { precondition, content: Some(Content::Fingerprint), ..Setup::new(PROFILE, ftl.profile()?) };
     let media = setup.before_power_on(Media::fresh(), &Pieces::default())?;
     let Setup { profile, content, .. } = &setup;
     let machine =
@@ -314,5 +358,9 @@ pub fn measure_workloads(
         contents = back;
         runs.push(report);
     }
-    Ok((runs, drive.bytes))
+    let mapping_unit_bytes = match profile.ftl.mapping_unit_bytes {
+        0 => profile.geometry.page_bytes,
+        bytes => bytes,
+    };
+    Ok(Measured { ftl, mapping_unit_bytes, exported_bytes: drive.bytes, runs })
 }

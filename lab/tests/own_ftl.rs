@@ -42,6 +42,7 @@ fn a_drive_whose_boot_has_failed_refuses_commands_and_leaves_flash_alone() {
     let profile = |kind: &str| {
         let mut profile = shipped("tiny").unwrap();
         profile.ftl.kind = kind.to_owned();
+        profile.ftl.mapping_unit_bytes = 0;
         profile
     };
     let power_on = |pieces: Pieces, kind, media| {

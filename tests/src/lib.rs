@@ -14,7 +14,7 @@ mod small_disk;
 pub use small_disk::SmallDisk;
 
 use aster_device::Media;
-use aster_device::profile::{COSMOS, ControllerName, MappingName, Profile, shipped};
+use aster_device::profile::{COSMOS, CollectionName, ControllerName, MappingName, Profile, shipped};
 use aster_driver::Config;
 use aster_events::{Event, EventSink, Recorder};
 use aster_run_virtual::Machine;
@@ -44,10 +44,18 @@ pub fn profile(name: &str, change: impl FnOnce(&mut Profile)) -> Profile {
     profile
 }
 
+/// Each LUN a pool of its own and a page a mapping unit, which garbage collection copies on demand: drives as
+/// the papers' are.
+pub fn as_in_papers(p: &mut Profile) {
+    (p.ftl.placement, p.ftl.mapping_unit_bytes) = (None, 0);
+    p.ftl.collection = CollectionName::OnDemand;
+}
+
 /// A shipped profile with its map on flash: pages of 4 KiB, and so many of them that the map has a dozen
 /// translation pages.
 pub fn paged(name: &str, map_cache_bytes: Option<u64>) -> Profile {
     profile(name, |p| {
+        as_in_papers(p);
         p.geometry.page_bytes = 4096;
         p.geometry.spare_bytes = 448;
         p.geometry.pages_per_block = 64;

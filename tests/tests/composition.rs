@@ -5,7 +5,7 @@ use aster_device::profile::{ControllerName, CorrectionName, MappingName, Profile
 use aster_device::{DriveStats, Media, check};
 use aster_events::{Event, EventSink, Recorder};
 use aster_tests::front_ends::{Kind, NVME};
-use aster_tests::{big_loop, cases, drive, job, machine, profile, run, versioned};
+use aster_tests::{as_in_papers, big_loop, cases, drive, job, machine, profile, run, versioned};
 use aster_units::{Instant, mix64};
 use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection};
 use std::cell::RefCell;
@@ -40,6 +40,7 @@ fn on_demand(p: &mut Profile) {
 /// One die per chip, so that all schedulers can have it, and a map of several pages.
 fn base() -> Profile {
     profile("tiny", |p| {
+        as_in_papers(p);
         p.geometry.luns = 1;
         p.geometry.page_bytes = 4096;
         p.geometry.spare_bytes = 448;

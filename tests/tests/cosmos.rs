@@ -5,7 +5,7 @@ use aster_device::big_loop::{LoopStats, OperationKind};
 use aster_device::profile::{CellUse, ControllerName, OneShotProfile, Profile, RetryProfile};
 use aster_driver::QueueId;
 use aster_events::{Event, EventSink, Recorder};
-use aster_tests::{big_loop, cases, drive, job, machine, profile, run, run_with, versioned};
+use aster_tests::{as_in_papers, big_loop, cases, drive, job, machine, profile, run, run_with, versioned};
 use aster_units::{Content, Instant};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, BlockSizes, Extent, Job, Mix, PerDirection};
@@ -17,6 +17,7 @@ use std::rc::Rc;
 /// Two channels of two ways under the big loop, its costs and buses included.
 fn looped(change: impl FnOnce(&mut Profile)) -> Profile {
     profile("tiny", |p| {
+        as_in_papers(p);
         p.geometry.luns = 1;
         p.ftl.over_provisioning_percent = 45.0;
         big_loop(p);

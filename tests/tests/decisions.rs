@@ -6,7 +6,7 @@ use aster_device::units::{BlockAddr, Geometry, LunIndex};
 use aster_device::{Media, Pieces};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_tests::{config, drive, job, profile, run, versioned};
+use aster_tests::{as_in_papers, config, drive, job, profile, run, versioned};
 use aster_units::{Content, Lpn};
 use aster_workload::{Access, Distribution, Extent, Job, Mix, PerDirection, Zone};
 
@@ -14,6 +14,7 @@ use aster_workload::{Access, Distribution, Extent, Job, Mix, PerDirection, Zone}
 /// ages to differ.
 fn deciding(victims: &str, placement: Option<&str>) -> Profile {
     profile("tiny", |p| {
+        as_in_papers(p);
         (p.geometry.ways, p.geometry.luns) = (2, 1);
         p.package.cells = CellUse::Slc;
         p.package.read_us.truncate(1);

@@ -6,7 +6,7 @@ use aster_device::units::{LunIndex, Upa};
 use aster_device::{Media, Pieces};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_tests::{config, drive, job, profile, run, versioned};
+use aster_tests::{as_in_papers, config, drive, job, profile, run, versioned};
 use aster_units::{Content, Lpn};
 use aster_workload::{Access, Mix};
 use std::cell::{Cell, RefCell};
@@ -128,7 +128,10 @@ fn sparse(most: &Rc<Cell<usize>>) -> Pieces {
 }
 
 fn tiny(mapping: &str) -> Profile {
-    profile("tiny", |p| p.ftl.mapping = MappingName::from(mapping.to_owned()))
+    profile("tiny", |p| {
+        as_in_papers(p);
+        p.ftl.mapping = MappingName::from(mapping.to_owned());
+    })
 }
 
 fn power_on(pieces: Pieces, profile: &Profile, media: Media) -> Machine {

@@ -5,7 +5,7 @@ use aster_device::{DriveState, Media};
 use aster_driver::{DriverError, QueueId};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_tests::{SMALL, machine, profile, small_beside};
+use aster_tests::{SMALL, as_in_papers, machine, profile, small_beside};
 use aster_units::{BlockAddr, Duration, Lpn, LunIndex, PageInBlock, Ppa};
 use aster_wire::nvme::Status;
 use std::rc::Rc;
@@ -22,7 +22,10 @@ fn drives(change: impl Fn(&mut Profile)) -> [(&'static str, Profile); 3] {
         p.ftl.mapping = MappingName::DemandPaged;
         p.ftl.over_provisioning_percent = 60.0;
     });
-    small_beside(on_flash, change)
+    small_beside(on_flash, |p| {
+        as_in_papers(p);
+        change(p);
+    })
 }
 
 fn write(m: &Machine, block: u64, blocks: u64, fill: u8, fua: bool) -> Result<(), DriverError> {
@@ -222,6 +225,7 @@ fn has_all_data(profile: &Profile) {
 #[test]
 fn a_drive_without_spare_blocks_warns_and_takes_no_more_writes_whatever_the_power_does() {
     let profile = profile("pocket", |p| {
+        as_in_papers(p);
         p.geometry.blocks_per_lun = 48;
         p.package.endurance = 12;
         p.package.wear_out_percent = 100;

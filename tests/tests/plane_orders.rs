@@ -4,12 +4,13 @@ use aster_device::Media;
 use aster_device::profile::Profile;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_tests::{cases, config, drive, job, machine, profile, run, versioned};
+use aster_tests::{as_in_papers, cases, config, drive, job, machine, profile, run, versioned};
 use aster_units::{Content, Lpn};
 use aster_workload::{Access, Job, Mix};
 
 fn ordered(name: &str, order: &str) -> Profile {
     profile(name, |p| {
+        as_in_papers(p);
         p.geometry.blocks_per_lun = 64;
         p.ftl.over_provisioning_percent = 100.0;
         p.ftl.placement = Some(order.to_owned());

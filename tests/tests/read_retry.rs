@@ -5,13 +5,14 @@ use aster_device::Media;
 use aster_device::profile::{ControllerName, Profile, RetryProfile};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_tests::{drive, job, machine, profile, run_with};
+use aster_tests::{as_in_papers, drive, job, machine, profile, run_with};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, Extent, Job, Mix};
 
 /// A small drive whose cells lose charge. Data is not moved for that.
 fn fading(policy: &str, luns: u8, controller: ControllerName, levels: &[i16]) -> Profile {
     profile("tiny", |p| {
+        as_in_papers(p);
         p.geometry.luns = luns;
         p.scheduler.policy = policy.to_owned();
         p.channel.controller = controller;

@@ -5,7 +5,7 @@ use aster_device::Media;
 use aster_device::profile::{FactoryMarksName, MappingName, Profile, RestrictProfile};
 use aster_events::{Event, EventSink, Recorder};
 use aster_image::{ImageError, open_image};
-use aster_tests::{big_loop, cases, drive, job, machine, profile, run, versioned};
+use aster_tests::{as_in_papers, big_loop, cases, drive, job, machine, profile, run, versioned};
 use aster_units::{BlockAddr, Instant, LunIndex, PageInBlock, PageType};
 use aster_workload::{Access, Job, Mix};
 use std::cell::RefCell;
@@ -39,6 +39,7 @@ fn softssd(restrict: &RestrictProfile) -> Profile {
 
 fn restricted_of(name: &str, restrict: &RestrictProfile) -> Profile {
     profile(name, |p| {
+        as_in_papers(p);
         p.restrict = restrict.clone();
         p.geometry.blocks_per_lun = 96;
         p.package.factory_bad_per_mille = 60;

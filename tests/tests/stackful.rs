@@ -5,7 +5,7 @@ use aster_device::Media;
 use aster_device::profile::{ControllerName, MappingName, Profile, TasksName};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_tests::{big_loop, cases, drive, events_of, job, machine, profile, run, versioned};
+use aster_tests::{as_in_papers, big_loop, cases, drive, events_of, job, machine, profile, run, versioned};
 use aster_workload::runner::{HostTask, OnFailure, Runner};
 use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection};
 
@@ -41,6 +41,7 @@ fn drives() -> Vec<(&'static str, Profile)> {
         }),
         ("packets without the offload", "softssd-small", |p| p.host.completion_offload = Some(false)),
         ("a map on flash", "tiny", |p| {
+            as_in_papers(p);
             p.geometry.luns = 1;
             p.ftl.over_provisioning_percent = 45.0;
             p.ftl.mapping = MappingName::DemandPaged;

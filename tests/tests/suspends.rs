@@ -4,13 +4,14 @@ use aster_device::Media;
 use aster_device::profile::{CollectionName, Profile, RetryProfile, SuspendProfile};
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_tests::{cases, drive, job, machine, profile, run, run_with};
+use aster_tests::{as_in_papers, cases, drive, job, machine, profile, run, run_with};
 use aster_units::{Duration, LunIndex};
 use aster_workload::runner::Contents;
 use aster_workload::{Access, BlockSizes, Job, Mix, PerDirection};
 
 fn suspending(luns: u8, times: u8, change: impl FnOnce(&mut Profile)) -> Profile {
     profile("tiny", |p| {
+        as_in_papers(p);
         p.geometry.luns = luns;
         p.scheduler.policy = "reads-first".to_owned();
         p.ftl.over_provisioning_percent = 45.0;

@@ -7,7 +7,7 @@ use aster_device::profile::{
 use aster_device::{Media, Pieces, ThermalStats};
 use aster_events::{Event, EventSink, Recorder};
 use aster_run_virtual::Machine;
-use aster_tests::{big_loop, config, drive, events_of, job, machine, profile, run, versioned};
+use aster_tests::{as_in_papers, big_loop, config, drive, events_of, job, machine, profile, run, versioned};
 use aster_units::{Duration, Instant};
 use aster_wire::array::registers;
 use aster_wire::nvme::features::{AsyncEvent, AsyncEventType, FeatureId, HealthEvent};
@@ -40,7 +40,10 @@ fn hot(mut profile: Profile) -> Profile {
     profile
 }
 fn tiny(change: impl FnOnce(&mut Profile)) -> Profile {
-    hot(profile("tiny", change))
+    hot(profile("tiny", |p| {
+        as_in_papers(p);
+        change(p);
+    }))
 }
 fn thermal(m: &Machine) -> ThermalStats {
     m.device().stats().thermal.expect("the board has a sensor")

@@ -4,7 +4,7 @@
 use aster_device::Media;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
-use aster_tests::{config, drive, job, profile};
+use aster_tests::{as_in_papers, config, drive, job, profile};
 use aster_workload::runner::{Contents, HostTask, OnFailure, Runner};
 use aster_workload::{Access, Job, Mix};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -39,6 +39,7 @@ static ALLOCATOR: Counting = Counting;
 
 fn ideal(unit_bytes: u32) -> Machine {
     let profile = profile("ideal", |p| {
+        as_in_papers(p);
         p.ftl.mapping_unit_bytes = unit_bytes;
         p.geometry.channels = 2;
         p.geometry.ways = 4;

@@ -2,7 +2,7 @@
 
 use aster_benches::jobs::{drive_of, run};
 use aster_device::Media;
-use aster_device::profile::{Profile, shipped};
+use aster_device::profile::{CollectionName, Profile, shipped};
 use aster_driver::Config;
 use aster_events::Recorder;
 use aster_run_virtual::Machine;
@@ -97,8 +97,13 @@ pub const ALL: [Work; 4] = [
 fn profile(name: &str) -> Profile {
     shipped(name).unwrap_or_else(|e| panic!("{e}"))
 }
+/// With pages as mapping units, a pool for each LUN, and collection on demand: what was counted before can be
+/// compared.
 fn ideal() -> Profile {
-    profile("ideal")
+    let mut ideal = profile("ideal");
+    (ideal.ftl.mapping_unit_bytes, ideal.ftl.placement) = (0, None);
+    ideal.ftl.collection = CollectionName::OnDemand;
+    ideal
 }
 fn small_ideal() -> Profile {
     let mut small = ideal();

@@ -249,12 +249,14 @@ fn spans_tell_where_the_work_spent_its_time() {
     assert_eq!(flash[0]["name"], "read");
     assert_eq!(flash[0]["count"], report["flash_reads"]);
     assert!(flash[0]["p99_us"].as_f64() >= flash[0]["p50_us"].as_f64());
-    assert_eq!((&flash[1]["name"], &flash[1]["count"]), (&"program".into(), &report["flash_programs"]));
+    assert_eq!(flash[1]["name"], "program");
+    // What was under way when the work began has no time.
+    assert!(flash[1]["count"].as_u64() <= report["flash_programs"].as_u64(), "{spans}");
     let firmware = spans["firmware"].as_array().unwrap();
     assert_eq!((&firmware[0]["function"], &firmware[0]["count"]), (&"nvme_manager".into(), &64.into()));
     assert_eq!(firmware[0]["ms"].as_f64(), Some(64.0 * 500.0 / 1e6), "500 cycles of a nanosecond each");
     assert!(firmware.iter().all(|row| (0.0..100.0).contains(&row["percent"].as_f64().unwrap())), "{spans}");
-    assert_eq!(spans["lost"], 0);
+    assert!(spans["lost"].as_u64().unwrap() <= 1, "{spans}");
     assert!(place.read("w.vcd").contains("CMD_00h_READ") && place.read("e.jsonl").contains("FlashFinished"));
 
     let ran = place.aster(&[&read[..], &["--spans"]].concat());

@@ -227,7 +227,10 @@ fn a_drive_that_does_not_come_up_is_no_good_profile() {
     let place = Place::new();
     let set = ["--set", "package.factory_bad_per_mille=400"];
     let error = place.refused(2, &[&["check", "tiny"], &set[..]].concat());
-    assert!(error.contains("tiny: the drive reports: LUN ") && error.contains("good blocks"), "{error}");
+    assert!(
+        error.contains("tiny: the drive reports: its 8 LUNs together have ") && error.contains("good blocks"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -286,7 +289,7 @@ fn a_demo_that_is_interrupted_ends_in_order() {
     let copied: Vec<_> = said
         .by_ref()
         .map(Result::unwrap)
-        .take_while(|line| !line.starts_with("Measuring a second"))
+        .take_while(|line| !line.starts_with("Measuring two drives"))
         .collect();
     assert!(copied.iter().any(|line| line.contains(" came back identical; ")), "{copied:?}");
     interrupt(&child);
@@ -333,7 +336,8 @@ fn a_run_that_cannot_be_kept_is_refused_with_what_to_do() {
     let place = Place::new();
     place.write("read.fio", "[a]\nrw=read\nsize=64k\n");
     // 8 TiB, which no memory has.
-    let drive = ["run", "ideal", "--set", "geometry.blocks_per_lun=32768", "--content", "full"];
+    let many = ["--set", "geometry.blocks_per_lun=32768", "--set", "ftl.mapping_unit_bytes=0"];
+    let drive = [&["run", "ideal", "--content", "full"][..], &many].concat();
     let error = place.refused(2, &[&drive[..], &["--job", "read.fio", "--precondition", "0"]].concat());
     for said in [
         "filling the drive keeps ",

@@ -1,9 +1,21 @@
 use super::*;
+use std::sync::LazyLock;
 
 mod bad_values;
 mod board;
 
-const TINY: &str = include_str!("../../../profiles/tiny.toml");
+/// `tiny`, but for keys that the tests set themselves.
+static TINY: LazyLock<String> = LazyLock::new(|| {
+    let own = |line: &&str| {
+        ["mapping_unit_bytes", "placement = \"striped\"", "collection"]
+            .iter()
+            .all(|key| !line.starts_with(key))
+    };
+    include_str!("../../../profiles/tiny.toml")
+        .lines()
+        .filter(own)
+        .fold(String::new(), |all, line| all + line + "\n")
+});
 
 fn error(text: &str) -> ProfileError {
     Profile::parse("drive.toml", text).expect_err("the profile is wrong")
@@ -51,7 +63,7 @@ fn a_misspelt_key_is_named_with_its_line_and_the_nearest_known_one() {
 
 #[test]
 fn an_unknown_table_is_named() {
-    let e = error(&format!("{TINY}\n[flt]\nx = 1\n"));
+    let e = error(&format!("{}\n[flt]\nx = 1\n", *TINY));
     assert!(e.reason.contains("did you mean 'ftl'"), "{e}");
     assert_eq!(e.key.as_deref(), Some("flt"), "{e}");
     let line = TINY.lines().count() + 2;

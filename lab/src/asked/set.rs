@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_placement_takes_the_place_of_the_files_by_either_of_its_keys() {
-        let (name, text) = SHIPPED.iter().find(|(name, _)| *name == "tiny").unwrap();
+        let (name, text) = SHIPPED.iter().find(|(name, _)| *name == "cosmos-plus").unwrap();
         let kept = Profile::parse(name, text).unwrap().to_toml().unwrap();
         assert!(kept.contains("assigner = "), "an image keeps every key");
         let set = |text: &str, argument: &str| parse_with(name, text, &[argument.to_owned()]).unwrap();

@@ -101,7 +101,8 @@ fn a_write_that_waits_for_garbage_collection_says_so() {
     let all = explained(&shipped("tiny").unwrap(), &[fill, churn.clone()], &[churn], false);
     add_up(&all);
     let slowest = all.iter().max_by(|a, b| a.total_us.total_cmp(&b.total_us)).unwrap();
-    assert!(share(slowest, wait_name(Wait::Room)) > 90.0, "{}", slowest.table());
+    // Where collection is paced, some of it is the program that follows.
+    assert!(share(slowest, wait_name(Wait::Room)) > 60.0, "{}", slowest.table());
     assert!(slowest.table().contains("FTL: waiting for garbage collection"));
 }
 
@@ -323,6 +324,7 @@ fn a_read_that_waits_for_the_map_says_so_whoever_reads_the_translation_page() {
         profile.ftl.over_provisioning_percent = 40.0;
         if map_cache_bytes.is_some() {
             profile.ftl.mapping = MappingName::DemandPaged;
+            (profile.ftl.placement, profile.ftl.mapping_unit_bytes) = (None, 0);
         }
         profile.ftl.map_cache_bytes = map_cache_bytes;
         let fill = job(Access::Sequential, Mix::Write, 128 << 10, 2_000);

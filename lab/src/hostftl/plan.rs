@@ -111,6 +111,8 @@ pub struct Commands {
 pub struct Beside {
     /// The shipped profile of a drive with an FTL of its own.
     pub profile: String,
+    /// Values in the place of the profile's, by key.
+    set: BTreeMap<String, toml::Value>,
     /// Requests in flight.
     pub depth: u32,
     /// The time of a cell, simulated ms.
@@ -283,7 +285,11 @@ impl Plan {
     /// The drive of Fig 28 that has an FTL of its own, cut down as quick tests do it.
     pub(super) fn beside(&self) -> Result<pts::Plan, ExperimentError> {
         let name = &self.beside.profile;
-        let profile = ProfileFile::shipped(FILE, name)?.profile()?;
+        let mut file = ProfileFile::shipped(FILE, name)?;
+        for (key, value) in &self.beside.set {
+            file.put(key, value.clone())?;
+        }
+        let profile = file.profile()?;
         let quick = pts::Plan::new(name, profile, pts::Class::Enterprise).quick();
         Ok(pts::Plan { name: name.clone(), ..self.pts(quick.profile) })
     }

@@ -263,7 +263,8 @@ fn same_lost(before: &[u64], after: &[u64], is_unsure: &dyn Fn(u64) -> bool) -> 
     Err(LifetimeError::Wrong(wrong))
 }
 
-/// The drive after a loss of power, which must not change whether it accepts writes.
+/// The drive after a loss of power. One that accepted writes must go on to do so. One that didn't may do so
+/// again: it lacked a block to copy to, and the loss of power freed those of a map that was being stored.
 fn power_on_as(
     state: DriveState,
     plan: &Plan,
@@ -272,7 +273,7 @@ fn power_on_as(
 ) -> Result<Machine, LifetimeError> {
     let machine = power_on(plan, profile, media)?;
     let found = machine.device().stats().ftl.state;
-    if found == state {
+    if found == state || (state, found) == (DriveState::ReadOnly, DriveState::Ready) {
         return Ok(machine);
     }
     let wrong = format!("a drive that was {state:?} came back {found:?} after a loss of power");

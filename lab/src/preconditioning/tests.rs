@@ -36,7 +36,7 @@ fn content_carries_its_address_and_says_whether_it_is_stale() {
     assert_eq!(content::version_of(&page[512..], 9, 3), Ok(STALE));
     for _ in 0..1000 {
         let (at, length) = bytes.next_write();
-        assert!(at.is_multiple_of(16384) && at + u64::from(length) <= drive.bytes);
+        assert!(at.is_multiple_of(4096) && at + u64::from(length) <= drive.bytes);
     }
 }
 
@@ -61,6 +61,10 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().chain(b).map(|&at| (below(a, at) - below(b, at)).abs()).fold(0.0, f64::max)
 }
 
+/// What the drives have that don't say otherwise.
+const IN_PAGES: [&str; 3] =
+    ["ftl.mapping_unit_bytes=0", "ftl.placement=channel-first", "ftl.collection=on-demand"];
+
 /// A drive that is compared with itself.
 struct Compared {
     overrides: &'static [&'static str],
@@ -76,7 +80,7 @@ impl Compared {
     fn setup(&self, blocks: u32, precondition: Option<Preconditioning>, seed: u64) -> Setup {
         let blocks = format!("geometry.blocks_per_lun={blocks}");
         let set: Vec<String> =
-            self.overrides.iter().copied().chain([&blocks[..]]).map(str::to_owned).collect();
+            IN_PAGES.iter().chain(self.overrides).copied().chain([&blocks[..]]).map(str::to_owned).collect();
         let profile = crate::asked::profiles::find(std::path::Path::new("tiny"), &set).unwrap().profile;
         let content = Some(Content::Fingerprint);
         Setup { content, precondition, seed, ..Setup::new("tiny", profile) }

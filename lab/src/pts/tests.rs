@@ -1,5 +1,5 @@
 use super::*;
-use aster_device::profile::{Profile, SHIPPED, shipped};
+use aster_device::profile::{CollectionName, Profile, SHIPPED, shipped};
 use aster_units::Duration;
 use std::ops::ControlFlow;
 
@@ -12,6 +12,9 @@ fn small() -> Profile {
     let mut profile = profile("tiny");
     (profile.geometry.channels, profile.geometry.ways, profile.geometry.luns) = (1, 1, 1);
     profile.geometry.blocks_per_lun = 40;
+    // In units of 4 KiB it takes more rounds than four drive writes have.
+    profile.ftl.mapping_unit_bytes = 0;
+    (profile.ftl.placement, profile.ftl.collection) = (None, CollectionName::OnDemand);
     profile
 }
 

@@ -44,6 +44,7 @@ fn no_loss_of_power_takes_what_was_flushed_or_tears_anything_else() {
     ] {
         let mut profile = profile(name);
         profile.package.pair_loss = pair_loss;
+        (profile.ftl.placement, profile.ftl.collection) = (None, CollectionName::OnDemand);
         profile.ftl.mapping_unit_bytes = unit_bytes;
         let report = go(&profile, content, 1, count);
         if let Some(failure) = &report.failure {
@@ -107,6 +108,7 @@ fn blocks_of_one_pool_that_fail_take_nothing_along() {
 #[test]
 fn copies_of_the_directory_in_emmc_are_never_needed() {
     let mut tiny = profile("tiny");
+    (tiny.ftl.placement, tiny.ftl.mapping_unit_bytes) = (None, 0);
     tiny.ftl.over_provisioning_percent = 60.0;
     // All of SoftSSD, with pages of 4 KiB: so its map has 17 translation pages.
     let mut softssd = profile("softssd-small");

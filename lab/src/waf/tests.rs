@@ -17,8 +17,15 @@ fn plan() -> Plan {
     profile.package.program_us.truncate(1);
     profile.package.errors.fresh = 0.0;
     profile.ftl.over_provisioning_percent = 28.0;
+    in_pages(&mut profile);
     let passes = Passes { settle: 8, measure: 12 };
     Plan { hot_percents: vec![50, 90], passes, ..Plan::new("tiny", profile, 1) }
+}
+
+/// A page a mapping unit, each LUN a pool of its own, which is collected on demand.
+fn in_pages(profile: &mut Profile) {
+    (profile.ftl.placement, profile.ftl.mapping_unit_bytes) = (None, 0);
+    profile.ftl.collection = CollectionName::OnDemand;
 }
 
 fn go(plan: &Plan) -> Report {
@@ -69,22 +76,30 @@ fn each_policy_copies_on_a_drive_what_it_copies_in_the_simulation() {
     assert_eq!(of_theory, [1, 0, 1, 0, 2]);
 }
 
-/// Four LUNs as one pool, with as many data blocks as the simulation's.
+/// Four LUNs as one pool, with as many data blocks as the simulation's, in pages and in units of 4 KiB.
 #[test]
 fn luns_that_are_one_pool_copy_what_the_simulation_of_one_pool_copies() {
-    let mut plan = plan();
-    (plan.profile.geometry.channels, plan.profile.geometry.ways) = (2, 2);
-    plan.profile.geometry.blocks_per_lun = 64;
-    plan.profile.ftl.placement = Some(STRIPED.to_owned());
-    let victims = vec!["greedy", "d-choices", "fifo"];
-    let passes = Passes { settle: 3, measure: 3 };
-    let mut report = go(&Plan { victims, passes, over_provisioning: vec![14.0, 28.0], ..plan });
-    // Several victims at a time, drawn from few blocks of which the emptiest are taken already.
-    let is_drawn = |point: &Point| point.victims == "d-choices" && point.hot_percent != 50;
-    let off = |point: &Point| point.error_percent().expect("a single stream is simulated").abs();
-    assert!(report.points.iter().filter(|point| is_drawn(point)).all(|point| off(point) < 16.0));
-    report.points.retain(|point| !is_drawn(point));
-    agrees(&report);
+    let long = std::env::var("ASTER_LONG").as_deref() == Ok("1");
+    for unit_bytes in [0, 4096] {
+        let mut plan = plan();
+        (plan.profile.geometry.channels, plan.profile.geometry.ways) = (2, 2);
+        plan.profile.geometry.blocks_per_lun = 96;
+        plan.profile.ftl.placement = Some(STRIPED.to_owned());
+        plan.profile.ftl.mapping_unit_bytes = unit_bytes;
+        plan.profile.ftl.collection = CollectionName::Paced;
+        let victims = vec!["greedy", "d-choices", "fifo"];
+        let passes = Passes { settle: 3, measure: 4 };
+        let over_provisioning = if unit_bytes == 0 || long { vec![7.0, 14.0, 28.0] } else { vec![14.0] };
+        let mut report = go(&Plan { victims, passes, over_provisioning, ..plan });
+        // Copies of several victims lie side by side, old data beside hot data: at 90/10 up to 21 % more is
+        // copied than by one victim at a time (docs/adr/0016).
+        let is_far = |point: &Point| point.hot_percent != 50;
+        let off = |point: &Point| point.error_percent().expect("a single stream is simulated").abs();
+        let far = report.points.iter().filter(|point| is_far(point));
+        assert!(far.map(off).all(|off| off < 24.0), "{}", table(&report));
+        report.points.retain(|point| !is_far(point));
+        agrees(&report);
+    }
 }
 
 #[test]
@@ -167,6 +182,7 @@ fn larger_drives_with_less_spare_agree_as_well() {
     (profile.restrict.channels, profile.restrict.ways) = (Some(1), Some(1));
     profile.restrict.pages_per_block = Some(64);
     profile.ftl.buffer_entries = 64;
+    in_pages(&mut profile);
     let plan = Plan::new("ideal", profile, 1);
     agrees(&go(&Plan { over_provisioning: vec![7.0, 14.0, 28.0], hot_percents: vec![50, 90], ..plan }));
 }

@@ -6,11 +6,12 @@ use aster_device::profile::{
     PseudoSlcProfile, READS_FIRST, RetryProfile, SlowLunProfile, SuspendProfile, ThermalProfile,
     TransportName,
 };
-use aster_tests::profile;
+use aster_tests::{as_in_papers, profile};
 
 /// Small enough to be filled and collected by a few hundred requests.
 pub fn base() -> Profile {
     profile("tiny", |p| {
+        as_in_papers(p);
         p.geometry.luns = 1;
         p.ftl.over_provisioning_percent = 45.0;
     })
