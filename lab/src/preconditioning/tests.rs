@@ -201,14 +201,14 @@ const STRIPED: [Compared; 6] = [
         overrides: &["ftl.placement=striped", "ftl.mapping_unit_bytes=4096", "ftl.buffer_entries=256"],
         distribution: None,
         units_per_page: 4,
-        most: 0.014,
+        most: 0.009,
         waf_within: 0.01,
     },
     Compared {
         overrides: &["ftl.placement=striped", "ftl.mapping_unit_bytes=4096", "ftl.collection=paced"],
         distribution: None,
         units_per_page: 4,
-        most: 0.009,
+        most: 0.008,
         waf_within: 0.01,
     },
     Compared {
@@ -220,8 +220,8 @@ const STRIPED: [Compared; 6] = [
         ],
         distribution: Some("zipf:1.1"),
         units_per_page: 4,
-        most: 0.034,
-        waf_within: 0.04,
+        most: 0.010,
+        waf_within: 0.013,
     },
 ];
 
