@@ -249,16 +249,17 @@ const SERVE: [&str; 9] =
 
 /// A server that can't write to its image beyond a given byte, as with a quota or a full disk.
 fn limited(place: &Place) -> Drive {
-    Drive::serve(place, &mut limited_command(place, &SERVE))
+    // Half of the last of eight LUNs lies beyond it.
+    Drive::serve(place, &mut limited_command(place, 15, &SERVE))
 }
 
-fn limited_command(place: &Place, arguments: &[&str]) -> Command {
+/// A command that may write so many sixteenths of its image.
+fn limited_command(place: &Place, sixteenths: u64, arguments: &[&str]) -> Command {
     // An image that is there: a new one would be longer than the limit allows.
     place.write("one.fio", "[one]\nrw=write\nbs=4k\nsize=4k\n");
     let run = ["run", "tiny", "--job", "one.fio", "--image", "d.aster", "--content", "full"];
     assert_eq!(place.aster(&run).code, 0);
-    // Three of eight LUNs lie beyond it.
-    let limit = std::fs::metadata(place.path("d.aster")).unwrap().len() / 8 * 5;
+    let limit = std::fs::metadata(place.path("d.aster")).unwrap().len() / 16 * sixteenths;
     let program = place.command(&[]).get_program().to_owned();
     let mut command = Command::new("prlimit");
     command.arg(format!("--fsize={limit}:")).arg(program).args(arguments);
@@ -290,7 +291,7 @@ fn a_drive_that_may_not_write_pauses_and_goes_on_by_itself_with_every_byte() {
 fn a_run_whose_image_can_not_grow_says_so_before_what_failed_for_it() {
     let place = Place::new();
     place.write("all.fio", "[all]\nrw=write\nbs=64k\niodepth=4\n");
-    let mut command = limited_command(&place, &["run", "tiny", "--job", "all.fio", "--image", "d.aster"]);
+    let mut command = limited_command(&place, 10, &["run", "tiny", "--job", "all.fio", "--image", "d.aster"]);
     let ended = command.args(["--content", "full"]).output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{said}");
