@@ -30,7 +30,14 @@ JOBS: dict[str, fio_output.Options] = {
     "mixed": {"rw": "randrw", "rwmixread": 70, "bs": "4k", "iodepth": 8, "number_ios": 2000},
 }
 
-HIDDEN = {
+IN_PAGES: dict[str, Any] = {
+    "ftl.mapping_unit_bytes": 0,
+    "ftl.placement": "channel-first",
+    "ftl.collection": "on-demand",
+}
+"""Pages as mapping units, each LUN a pool of its own, collection on demand."""
+
+HIDDEN = IN_PAGES | {
     "geometry.channels": 4,
     "geometry.ways": 2,
     "geometry.blocks_per_lun": 256,
@@ -49,6 +56,7 @@ HIDDEN = {
 
 ASKED: dict[str, Any] = {
     "base": "tiny",
+    "overrides": IN_PAGES,
     "requests": 600,
     "region_mib": 32,
     "keep": ["ftl.partial_reads", "ftl.mapping_unit_bytes"],
