@@ -157,7 +157,12 @@ def test_shortest_first_in_python_does_what_shortest_first_does(tmp_path: Path) 
 
 def test_another_arbiter_gives_other_figures_and_a_place_does_as_well() -> None:
     asked: dict[str, Any] = {"job": JOB, "content": "fingerprint", "precondition": 0}
-    one_channel = drive(**CROWDED)
+    in_pages = {
+        "ftl__mapping_unit_bytes": 0,
+        "ftl__placement": "channel-first",
+        "ftl__collection": "on-demand",
+    }
+    one_channel = drive(**CROWDED, **in_pages)
 
     def longest_first(_channel: int, waiting: list[aster.Transaction]) -> int:
         return max(range(len(waiting)), key=lambda place: waiting[place].bytes)
