@@ -202,10 +202,25 @@ impl Device {
         self.face.exec.advance_to(until);
     }
     /// Processes up to `most` instants at which something is due, but only those before `host`, the
-    /// instant at which the host has something to do. Stops early when the drive asks something of the run
-    /// mode. Returns the number of instants. It is at least one: the first instant is processed in any
-    /// case.
+    /// instant at which the host has something to do. `carry` carries DMA out at the end of its instant:
+    /// the drive goes on there, and the instant counts once more. Stops early when the drive sends an
+    /// interrupt, which [`Device::next_out`] gives. Returns the number of instants. It is at least one: the
+    /// first instant is processed in any case.
     #[inline]
+    pub fn advance_until_interrupt(
+        &self,
+        host: Option<Instant>,
+        most: u32,
+        mut carry: impl FnMut(&LinkOp) -> Result<(), BadAddress>,
+    ) -> u32 {
+        let mut carry = |op: &LinkOp| {
+            let result = carry(op);
+            self.note_result(&result);
+            result
+        };
+        self.face.exec.advance_while(host, most, || self.face.link.port.carry_dma(&mut carry)).max(1)
+    }
+    /// As [`Device::advance_until_interrupt`], but stops for any operation, which it leaves to the run mode.
     pub fn advance_until_out(&self, host: Option<Instant>, most: u32) -> u32 {
         self.face.exec.advance_while(host, most, || !self.face.link.port.has_out()).max(1)
     }
@@ -403,10 +418,14 @@ impl Device {
     /// Answers a DMA.
     #[inline]
     pub fn done(&self, op: &LinkOp, result: Result<(), BadAddress>) {
+        self.note_result(&result);
+        self.face.link.port.done(op, result);
+    }
+    #[inline]
+    fn note_result(&self, result: &Result<(), BadAddress>) {
         if result.is_err() {
             self.face.pci.borrow_mut().note_master_abort();
         }
-        self.face.link.port.done(op, result);
     }
     /// Whether the host lets the drive access its memory.
     #[inline]

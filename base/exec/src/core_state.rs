@@ -18,6 +18,8 @@ pub struct CoreStats {
 
 /// Until when a core is busy, and the tasks that wait for it.
 pub(crate) struct CoreState {
+    /// Its number among those of its executor.
+    pub(crate) index: u32,
     frequency: Frequency,
     // The duration of a cycle, if it is a whole number of picoseconds.
     period: Option<Duration>,
@@ -36,8 +38,9 @@ pub(crate) struct CoreState {
 }
 
 impl CoreState {
-    pub(crate) fn new(frequency: Frequency) -> Self {
+    pub(crate) fn new(index: u32, frequency: Frequency) -> Self {
         CoreState {
+            index,
             frequency,
             period: PICOS_A_SECOND.is_multiple_of(frequency.hertz()).then(|| frequency.cycles(1)),
             busy_from: Cell::default(),

@@ -13,18 +13,16 @@ use core::future::Future;
 pub struct Core {
     exec: Exec,
     state: Rc<CoreState>,
-    index: u32,
 }
 
 impl Core {
     /// Adds a core to `exec`.
     pub fn new(exec: &Exec, frequency: Frequency) -> Self {
-        let state = Rc::new(CoreState::new(frequency));
         let mut cores = exec.0.cores.borrow_mut();
+        let state = Rc::new(CoreState::new(cores.len() as u32, frequency));
         cores.push(Rc::clone(&state));
-        let index = cores.len() as u32 - 1;
         drop(cores);
-        Core { exec: exec.clone(), state, index }
+        Core { exec: exec.clone(), state }
     }
 
     /// Adds a task to this core.
@@ -34,7 +32,7 @@ impl Core {
             Some(carrier) => carrier.carry(self.exec.stack(), task),
             None => task,
         };
-        self.exec.spawn_at(self.index, core::any::type_name::<F>(), task)
+        self.exec.spawn_at(Some(&self.state), core::any::type_name::<F>(), task)
     }
 
     /// Has `carrier` carry the tasks that are added to this core from now on.
@@ -51,14 +49,14 @@ impl Core {
     }
 
     /// The core's number among those of its executor, from 0 in the order in which they were added.
-    pub const fn number(&self) -> u32 {
-        self.index
+    pub fn number(&self) -> u32 {
+        self.state.index
     }
 
     /// What events report of the core: its number, the task that runs, and the core's local time.
     #[inline]
     pub fn stands(&self) -> (u8, u32, Instant) {
-        (self.index as u8, self.exec.current().number(), self.now())
+        (self.state.index as u8, self.exec.current().number(), self.now())
     }
 
     /// The clock the core runs at.
@@ -98,7 +96,7 @@ impl Core {
         pend(
             || (!self.state.is_busy(self.exec.now())).then_some(()),
             || {
-                self.exec.keep_core(self.exec.current(), self.index, &self.state);
+                self.exec.keep_core(self.exec.current(), &self.state);
                 self.exec.suspend()
             },
         )

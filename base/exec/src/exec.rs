@@ -53,11 +53,9 @@ const CORE: u32 = 1 << 31;
 struct Task {
     // `None` while the task is being polled and after it has ended.
     future: Option<BoxedTask>,
-    core: u32,
+    core: Option<Rc<CoreState>>,
     queued: bool,
 }
-
-const NO_CORE: u32 = u32::MAX;
 
 #[inline]
 fn count(counter: &Cell<u64>) {
@@ -74,7 +72,10 @@ pub(crate) struct Inner {
     queue: RefCell<TimerQueue>,
     ready: RefCell<Fifo<Ready>>,
     tasks: RefCell<Vec<Task>>,
+    // Borrowed while one of them handles an event. Those that are registered meanwhile stand in `late`, with
+    // the numbers behind these.
     handlers: RefCell<Vec<Rc<dyn Handler>>>,
+    late: RefCell<Vec<Rc<dyn Handler>>>,
     pub(crate) cores: RefCell<Vec<Rc<CoreState>>>,
     // How many tasks wait for a core, of all cores together. Mostly none does, and then no core's queue needs
     // to be looked at.
@@ -107,6 +108,7 @@ impl Exec {
             ready: RefCell::default(),
             tasks: RefCell::default(),
             handlers: RefCell::default(),
+            late: RefCell::default(),
             cores: RefCell::default(),
             parked: Cell::new(0),
             current: Cell::new(u32::MAX),
@@ -139,10 +141,18 @@ impl Exec {
     /// Registers a handler for timed events and posts.
     pub fn register(&self, handler: Rc<dyn Handler>) -> HandlerId {
         self.0.roster.borrow_mut().handlers.push(handler.name());
-        let mut handlers = self.0.handlers.borrow_mut();
-        handlers.push(handler);
-        assert!(handlers.len() < TASK as usize, "too many handlers");
-        HandlerId(handlers.len() as u32 - 1)
+        let mut late = self.0.late.borrow_mut();
+        late.push(handler);
+        let registered = match self.0.handlers.try_borrow_mut() {
+            Ok(mut handlers) => {
+                handlers.append(&mut late);
+                handlers.len()
+            }
+            // One of them is handling an event.
+            Err(_) => self.0.handlers.borrow().len() + late.len(),
+        };
+        assert!(registered < TASK as usize, "too many handlers");
+        HandlerId(registered as u32 - 1)
     }
 
     /// Delivers `token` to `handler` at `at`, or now when `at` has passed.
@@ -171,16 +181,21 @@ impl Exec {
 
     /// Adds a task that runs on no particular core: polling it is never delayed.
     pub fn spawn<F: Future<Output = ()> + 'static>(&self, future: F) -> TaskId {
-        self.spawn_at(NO_CORE, core::any::type_name::<F>(), Box::pin(future))
+        self.spawn_at(None, core::any::type_name::<F>(), Box::pin(future))
     }
 
     /// `name` is what the roster calls it.
-    pub(crate) fn spawn_at(&self, core: u32, name: &'static str, future: BoxedTask) -> TaskId {
+    pub(crate) fn spawn_at(
+        &self,
+        core: Option<&Rc<CoreState>>,
+        name: &'static str,
+        future: BoxedTask,
+    ) -> TaskId {
         self.0.roster.borrow_mut().tasks.push(name);
         let mut tasks = self.0.tasks.borrow_mut();
         let id = tasks.len() as u32;
         assert!(id < TASK, "too many tasks");
-        tasks.push(Task { future: Some(future), core, queued: true });
+        tasks.push(Task { future: Some(future), core: core.cloned(), queued: true });
         self.0.ready.borrow_mut().push_back(Ready::Task(id));
         TaskId(id)
     }
@@ -281,21 +296,31 @@ impl Exec {
     }
 
     /// Does what is due instant by instant: the first one in any case, and then further ones before `before`,
-    /// up to `most` in all. Asks `goes_on` at the end of each. Returns how many instants it were.
-    pub fn advance_while(&self, before: Option<Instant>, most: u32, goes_on: impl Fn() -> bool) -> u32 {
+    /// up to `most` in all. Asks `goes_on` at the end of each. What that makes ready is still due at the same
+    /// instant, which then counts once more. Returns how many instants it were.
+    pub fn advance_while(
+        &self,
+        before: Option<Instant>,
+        most: u32,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> u32 {
         let Some(first) = self.next_deadline() else { return 0 };
         let last = before.map_or(Instant::MAX, |before| before - Duration::from_picos(1)).max(first);
         // The first instant may be the one at which the clock stands.
         let mut instants = u32::from(first == self.now());
         loop {
             self.drain_ready();
-            let mut queue = self.0.queue.borrow_mut();
-            let is_over = queue.next().is_none_or(|next| next > self.now());
-            if is_over && instants > 0 && (instants >= most || !goes_on()) {
-                break;
+            let is_over = self.0.queue.borrow().next().is_none_or(|next| next > self.now());
+            if is_over && instants > 0 {
+                if instants >= most || !goes_on() {
+                    break;
+                }
+                if self.has_ready() {
+                    instants += 1;
+                    continue;
+                }
             }
-            let Some((at, target, token)) = queue.pop_due(last) else { break };
-            drop(queue);
+            let Some((at, target, token)) = self.0.queue.borrow_mut().pop_due(last) else { break };
             if is_over {
                 self.0.now.set(at);
                 count(&self.0.instants);
@@ -332,11 +357,12 @@ impl Exec {
     pub fn shut_down(&self) {
         let tasks = core::mem::take(&mut *self.0.tasks.borrow_mut());
         let handlers = core::mem::take(&mut *self.0.handlers.borrow_mut());
+        let late = core::mem::take(&mut *self.0.late.borrow_mut());
         let cores = core::mem::take(&mut *self.0.cores.borrow_mut());
         self.0.queue.borrow_mut().clear();
         self.0.ready.borrow_mut().clear();
         self.0.parked.set(0);
-        drop((tasks, handlers, cores));
+        drop((tasks, handlers, late, cores));
     }
 
     #[inline]
@@ -362,57 +388,72 @@ impl Exec {
 
     #[inline]
     fn deliver(&self, handler: u32, token: u64) {
-        // Cloned so that the handler may register others.
-        let handler = Rc::clone(&self.0.handlers.borrow()[handler as usize]);
+        let handlers = self.0.handlers.borrow();
+        match handlers.get(handler as usize) {
+            Some(handler) => handler.fire(token),
+            None => self.deliver_late(handler as usize - handlers.len(), token),
+        }
+    }
+    /// To a handler that was registered while another one was handling the event that goes on.
+    #[cold]
+    fn deliver_late(&self, late: usize, token: u64) {
+        let handler = Rc::clone(&self.0.late.borrow()[late]);
         handler.fire(token);
     }
 
-    /// Polls a task, or parks it when its core is busy.
+    /// Polls a task, or parks it when its core is busy or others wait for it.
     #[inline]
     fn poll_or_park(&self, id: u32) {
-        let core = self.0.tasks.borrow()[id as usize].core;
-        if core == NO_CORE {
-            return self.poll(id);
+        let taken = {
+            let mut tasks = self.0.tasks.borrow_mut();
+            let task = &mut tasks[id as usize];
+            if let Some(core) = &task.core
+                && (core.is_busy(self.now()) || self.is_waited_for(core))
+            {
+                return self.park(id, core);
+            }
+            task.queued = false;
+            task.future.take()
+        };
+        self.carry_on(id, taken);
+        if self.0.parked.get() > 0 {
+            self.serve_parked(id);
         }
-        if self.is_busy(core) || self.is_waited_for(core) {
-            return self.park(id, core);
-        }
-        self.poll(id);
-        if self.is_waited_for(core) {
-            let state = Rc::clone(&self.0.cores.borrow()[core as usize]);
-            self.run_core(core, &state);
+    }
+    /// Polls the tasks that have begun to wait for the core of a task that was polled.
+    fn serve_parked(&self, id: u32) {
+        let core = self.0.tasks.borrow().get(id as usize).and_then(|task| task.core.clone());
+        if let Some(core) = core.filter(|core| self.is_waited_for(core)) {
+            self.run_core(&core);
         }
     }
 
-    /// Whether a core is busy. As in [`Exec::is_waited_for`], the borrow of the cores ends here, since a task
-    /// may add a core.
-    #[inline]
-    fn is_busy(&self, core: u32) -> bool {
-        self.0.cores.borrow()[core as usize].is_busy(self.now())
-    }
     /// Whether tasks wait for a core.
     #[inline]
-    fn is_waited_for(&self, core: u32) -> bool {
-        let is_not_empty = || !self.0.cores.borrow()[core as usize].waiting.borrow().is_empty();
-        debug_assert!(self.0.parked.get() > 0 || !is_not_empty(), "a task waits for core {core} uncounted");
+    fn is_waited_for(&self, core: &CoreState) -> bool {
+        let is_not_empty = || !core.waiting.borrow().is_empty();
+        debug_assert!(
+            self.0.parked.get() > 0 || !is_not_empty(),
+            "a task waits for core {} uncounted",
+            core.index
+        );
         self.0.parked.get() > 0 && is_not_empty()
     }
 
-    fn park(&self, id: u32, core: u32) {
-        let state = Rc::clone(&self.0.cores.borrow()[core as usize]);
-        state.waiting.borrow_mut().push_back(TaskId(id));
+    fn park(&self, id: u32, core: &CoreState) {
+        core.waiting.borrow_mut().push_back(TaskId(id));
         self.0.parked.set(self.0.parked.get() + 1);
-        self.arm_core(core, &state);
+        self.arm_core(core);
     }
     /// The task keeps a core until that is free: it waits before all others, once.
-    pub(crate) fn keep_core(&self, task: TaskId, core: u32, state: &CoreState) {
-        let mut waiting = state.waiting.borrow_mut();
+    pub(crate) fn keep_core(&self, task: TaskId, core: &CoreState) {
+        let mut waiting = core.waiting.borrow_mut();
         if waiting.front() != Some(&task) {
             waiting.push_front(task);
             self.0.parked.set(self.0.parked.get() + 1);
         }
         drop(waiting);
-        self.arm_core(core, state);
+        self.arm_core(core);
     }
 
     #[inline]
@@ -423,6 +464,11 @@ impl Exec {
             task.queued = false;
             task.future.take()
         };
+        self.carry_on(id, taken);
+    }
+    /// Polls a task's future, which was taken from it.
+    #[inline]
+    fn carry_on(&self, id: u32, taken: Option<BoxedTask>) {
         // The task has already ended, or is being polled.
         let Some(mut future) = taken else { return };
         count(&self.0.polls);
@@ -434,29 +480,29 @@ impl Exec {
         }
     }
 
-    fn arm_core(&self, index: u32, state: &CoreState) {
-        if !state.armed.replace(true) {
-            let at = state.free_at().max(self.now());
-            self.0.queue.borrow_mut().push(at, CORE + index, 0);
+    fn arm_core(&self, core: &CoreState) {
+        if !core.armed.replace(true) {
+            let at = core.free_at().max(self.now());
+            self.0.queue.borrow_mut().push(at, CORE + core.index, 0);
         }
     }
 
     fn core_is_free(&self, index: u32) {
-        let state = Rc::clone(&self.0.cores.borrow()[index as usize]);
-        state.armed.set(false);
-        self.run_core(index, &state);
+        let core = Rc::clone(&self.0.cores.borrow()[index as usize]);
+        core.armed.set(false);
+        self.run_core(&core);
     }
 
     /// Polls the tasks that waited for a core, oldest first, until one charges it or none is left.
-    fn run_core(&self, index: u32, state: &CoreState) {
+    fn run_core(&self, core: &CoreState) {
         loop {
-            if state.waiting.borrow().is_empty() {
+            if core.waiting.borrow().is_empty() {
                 return;
             }
-            if state.is_busy(self.now()) {
-                return self.arm_core(index, state);
+            if core.is_busy(self.now()) {
+                return self.arm_core(core);
             }
-            let next = state.waiting.borrow_mut().pop_front();
+            let next = core.waiting.borrow_mut().pop_front();
             if let Some(task) = next {
                 self.0.parked.set(self.0.parked.get() - 1);
                 self.poll(task.0);

@@ -135,6 +135,33 @@ fn the_roster_has_tasks_and_handlers_in_the_order_of_their_coming() {
     exec.shut_down();
 }
 
+#[test]
+fn a_handler_may_register_others_while_it_handles_an_event() {
+    struct Registrar(Exec, Rc<Log>, RefCell<Vec<HandlerId>>);
+    impl Handler for Registrar {
+        fn fire(&self, token: u64) {
+            let id = self.0.register(self.1.clone());
+            self.0.post(id, token);
+            self.0.schedule(us(3), id, token + 1);
+            self.2.borrow_mut().push(id);
+        }
+    }
+    let exec = Exec::new();
+    let log = Rc::new(Log(RefCell::default(), exec.clone()));
+    let registrar = Rc::new(Registrar(exec.clone(), log.clone(), RefCell::default()));
+    let first = exec.register(registrar.clone());
+    exec.schedule(us(1), first, 10);
+    exec.schedule(us(1), first, 20);
+    exec.advance_to(us(2));
+    let later = exec.register(log.clone());
+    exec.post(later, 30);
+    exec.advance_to(us(4));
+    assert_eq!(registrar.2.borrow().iter().map(|id| id.0).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(later.0, 3);
+    assert_eq!(*log.0.borrow(), [(1, 10), (1, 20), (2, 30), (3, 11), (3, 21)].map(|(at, n)| (us(at), n)));
+    exec.shut_down();
+}
+
 /// What random tasks on two cores do, by time; and the counts of work.
 fn life(seed: u64, run: impl Fn(&Exec)) -> (Vec<(Instant, u64)>, Counts) {
     let exec = Exec::new();

@@ -66,12 +66,16 @@ impl Occupied {
 /// Timed events, the earliest first. Those of the same time come out in the order in which they were added,
 /// and those added as `last` after all others of that time, in the order of their targets.
 ///
-/// The near future stands in a ring of buckets, each an ascending list, and the rest in a heap.
-/// An event stays where it was put. The earliest of all is the earlier one of the first near event and the
-/// heap's first. Both are ordered by the same key, so it doesn't matter which event stands where.
+/// The near future stands in a ring of buckets, each an ascending list, and the rest in a heap. Both are
+/// ordered by the same key, so it doesn't matter which event stands where: the earliest is the earlier one of
+/// the first near event and the heap's first. An event that is earlier than all others when it is added
+/// stands at the front, in neither of them, until it comes out or a still earlier one takes its place. Most
+/// events of a busy core are of that kind.
 pub(crate) struct TimerQueue {
     /// When the earliest event is due; the greatest time when there is none.
     next_at: u64,
+    /// An event before all others.
+    front: Option<TimedEvent>,
     /// The first near event.
     first: u32,
     /// The bucket, counted from time zero, of the event that came out last. No near event is before it, and
@@ -91,6 +95,7 @@ impl Default for TimerQueue {
     fn default() -> Self {
         TimerQueue {
             next_at: u64::MAX,
+            front: None,
             first: NONE,
             floor: 0,
             sequence: 0,
@@ -180,6 +185,9 @@ impl TimerQueue {
     }
     #[cold]
     fn renumber(&mut self) {
+        if let Some(event) = self.front.take() {
+            self.far.push(event);
+        }
         while self.first != NONE {
             let event = self.pop_near();
             self.far.push(event);
@@ -202,7 +210,22 @@ impl TimerQueue {
         }
         let event = TimedEvent::new(at, self.sequence, target, token, last);
         self.sequence += 1;
-        self.next_at = self.next_at.min(event.at);
+        if event.at >= self.next_at {
+            return self.put(event);
+        }
+        self.next_at = event.at;
+        // Events of the same time that are added later come before a `last` one.
+        let second = core::mem::replace(&mut self.front, (!last).then_some(event));
+        if last {
+            self.put(event);
+        }
+        if let Some(second) = second {
+            self.put(second);
+        }
+    }
+    /// Puts an event into its bucket or the heap.
+    #[inline(never)]
+    fn put(&mut self, event: TimedEvent) {
         let is_near = (event.at >> BUCKET_SHIFT).wrapping_sub(self.floor) < BUCKETS as u64;
         if !(is_near && self.push_near(event)) {
             self.far.push(event);
@@ -220,10 +243,13 @@ impl TimerQueue {
         if self.next_at > until.as_picos() {
             return None;
         }
-        let event = match (self.first_near(), self.far.first()) {
-            (Some(near), Some(far)) if far.key() < near.key() => self.far.pop()?,
-            (Some(_), _) => self.pop_near(),
-            (None, _) => self.far.pop()?,
+        let event = match self.front.take() {
+            Some(event) => event,
+            None => match (self.first_near(), self.far.first()) {
+                (Some(near), Some(far)) if far.key() < near.key() => self.far.pop()?,
+                (Some(_), _) => self.pop_near(),
+                (None, _) => self.far.pop()?,
+            },
         };
         self.floor = event.at >> BUCKET_SHIFT;
         let at = |event: Option<&TimedEvent>| event.map_or(u64::MAX, |event| event.at);
@@ -237,7 +263,7 @@ impl TimerQueue {
     /// Events pending.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.near + self.far.len()
+        usize::from(self.front.is_some()) + self.near + self.far.len()
     }
 }
 

@@ -338,6 +338,24 @@ impl LinkPort {
             self.done(op, Err(BadAddress(0)));
         }
     }
+    /// Run mode: has `carry` carry out the DMA that is to happen now, and answers it with what `carry`
+    /// returns. DMA from before the last reset is answered without it. An interrupt stays, and so does what
+    /// comes behind it: returns `false` then.
+    #[inline]
+    pub fn carry_dma(&self, carry: impl FnMut(&LinkOp) -> Result<(), BadAddress>) -> bool {
+        !self.has_out() || self.carry_first(carry)
+    }
+    fn carry_first(&self, mut carry: impl FnMut(&LinkOp) -> Result<(), BadAddress>) -> bool {
+        let mut outbox = self.outbox.borrow_mut();
+        let mut places = self.places.borrow_mut();
+        loop {
+            let is_dma = |ticket: &LinkTicket| matches!(places.ops[ticket.0 as usize], LinkOp::Dma { .. });
+            let Some(ticket) = outbox.pop_front_if(is_dma) else { return outbox.is_empty() };
+            let op = places.take(ticket);
+            let result = if self.is_stale(op) { Err(BadAddress(0)) } else { carry(op) };
+            self.done(op, result);
+        }
+    }
     #[inline]
     fn is_stale(&self, op: &LinkOp) -> bool {
         matches!(op, LinkOp::Dma { epoch, .. } if *epoch != self.epoch.get())
@@ -362,6 +380,7 @@ impl LinkPort {
 mod tests {
     use super::*;
     use aster_exec::Handler;
+    use aster_units::Rng;
 
     struct Nobody;
     impl Handler for Nobody {
@@ -394,5 +413,70 @@ mod tests {
         assert_eq!(port.next_out(), Some(dma(2, port.epoch())));
         assert_eq!((port.next_out(), port.next_answer()), (None, None));
         exec.shut_down();
+    }
+
+    /// The slow twin is what a run mode does operation by operation, up to the first interrupt.
+    #[test]
+    fn dma_that_is_carried_in_place_is_answered_as_what_is_taken_out() {
+        for seed in 0..200 {
+            let exec = Exec::new();
+            let nobody = exec.register(Rc::new(Nobody));
+            let [fast, slow] = [(); 2].map(|()| LinkPort::new(&exec, 8));
+            for port in [&fast, &slow] {
+                port.attach_link(nobody);
+                port.attach_front(nobody);
+            }
+            let mut rng = Rng::new(seed);
+            for _ in 0..40 {
+                let pushed: Vec<u64> = (0..rng.below(6)).map(|_| rng.below(4)).collect();
+                let is_reset = rng.below(5) == 0;
+                for port in [&fast, &slow] {
+                    for (token, kind) in pushed.iter().enumerate() {
+                        match kind {
+                            0 => port.push(LinkOp::Interrupt { vector: token as u16 }),
+                            _ => port.push(dma(token as u32, port.epoch())),
+                        }
+                    }
+                    if is_reset {
+                        port.raise_epoch();
+                    }
+                    while let Some(ticket) = port.next_requested() {
+                        port.emit(ticket);
+                    }
+                }
+                let result = |op: &LinkOp| match op {
+                    LinkOp::Dma { token: 3, .. } => Err(BadAddress(3)),
+                    _ => Ok(()),
+                };
+                let mut carried = Vec::new();
+                let has_ended = fast.carry_dma(|op| {
+                    carried.push(*op);
+                    result(op)
+                });
+                let mut taken = Vec::new();
+                let mut interrupt = None;
+                while interrupt.is_none()
+                    && let Some(op) = slow.next_out()
+                {
+                    match op {
+                        LinkOp::Interrupt { .. } => interrupt = Some(op),
+                        LinkOp::Dma { .. } => {
+                            taken.push(op);
+                            slow.done(&op, result(&op));
+                        }
+                    }
+                }
+                assert_eq!((carried, has_ended), (taken, interrupt.is_none()), "seed {seed}");
+                let rest =
+                    |port: &LinkPort| -> Vec<LinkOp> { core::iter::from_fn(|| port.next_out()).collect() };
+                let (mut left, ahead) = (rest(&fast), rest(&slow));
+                assert_eq!(interrupt, (!has_ended).then(|| left.remove(0)), "seed {seed}");
+                assert_eq!(left, ahead, "seed {seed}");
+                let answers =
+                    |port: &LinkPort| -> Vec<Answer> { core::iter::from_fn(|| port.next_answer()).collect() };
+                assert_eq!(answers(&fast), answers(&slow), "seed {seed}");
+            }
+            exec.shut_down();
+        }
     }
 }

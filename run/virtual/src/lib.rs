@@ -5,3 +5,6 @@
 mod machine;
 
 pub use machine::{Machine, RunError, VirtualBar};
+
+#[cfg(test)]
+mod tests;

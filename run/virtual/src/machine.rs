@@ -225,6 +225,16 @@ impl Machine {
     pub fn run<L: LatencySink>(
         &self,
         runner: &mut Runner<VirtualBar, L>,
+        tick: impl FnMut(&Runner<VirtualBar, L>) -> bool,
+    ) -> Result<(), RunError> {
+        let carry = |op: &LinkOp| self.carry_out(op);
+        self.run_by(|host, most| self.device.advance_until_interrupt(host, most, carry), runner, tick)
+    }
+    /// As [`Machine::run`]. The drive works by `advance`, until the host or its memory is asked for.
+    pub(crate) fn run_by<L: LatencySink>(
+        &self,
+        advance: impl Fn(Option<Instant>, u32) -> u32,
+        runner: &mut Runner<VirtualBar, L>,
         mut tick: impl FnMut(&Runner<VirtualBar, L>) -> bool,
     ) -> Result<(), RunError> {
         self.host.catch_up(self.now());
@@ -245,7 +255,7 @@ impl Machine {
                 }
                 (host, Some(_)) => {
                     // The host's state doesn't change until the drive sends something.
-                    steps += self.device.advance_until_out(host, STEPS_A_TICK - steps) - 1;
+                    steps += advance(host, STEPS_A_TICK - steps) - 1;
                     self.carry(|vector| runner.on_interrupt(vector));
                 }
                 (_, None) => {
@@ -294,14 +304,7 @@ impl Machine {
     fn carry(&self, mut interrupt: impl FnMut(u16)) {
         while let Some(op) = self.device.next_out() {
             match op {
-                LinkOp::Dma { .. } => {
-                    let result = if self.device.is_bus_master() {
-                        carry_out(&op, &mut *self.memory.borrow_mut(), self.device.dram())
-                    } else {
-                        Err(BadAddress(0))
-                    };
-                    self.device.done(&op, result);
-                }
+                LinkOp::Dma { .. } => self.device.done(&op, self.carry_out(&op)),
                 LinkOp::Interrupt { vector } => {
                     if let Some((MESSAGE_ADDRESS, data)) = self.device.message(vector) {
                         self.host.catch_up(self.device.now());
@@ -310,6 +313,15 @@ impl Machine {
                 }
             }
         }
+    }
+
+    /// Carries out a DMA, which the host has to have allowed.
+    #[inline]
+    fn carry_out(&self, op: &LinkOp) -> Result<(), BadAddress> {
+        if !self.device.is_bus_master() {
+            return Err(BadAddress(0));
+        }
+        carry_out(op, &mut *self.memory.borrow_mut(), self.device.dram())
     }
 
     /// Runs `work` as a task of the host to its end.
