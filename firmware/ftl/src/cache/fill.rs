@@ -11,7 +11,7 @@ use crate::terms::cause::Cause;
 use crate::terms::oob::{OobRecord, PageKind};
 use crate::terms::units::{Frame, UnitShape, Units};
 use aster_events::Function;
-use aster_ports::flash::Outcome;
+use aster_ports::flash::{FlashRequest, Outcome, Tag};
 use aster_units::{BufferId, Lpn, Ppa, SectorRange, Upa};
 
 /// Where some units of a frame lie.
@@ -59,6 +59,46 @@ pub(crate) enum Filled {
     FromFlash,
 }
 
+/// How an entry is filled.
+pub(crate) enum Fill {
+    /// It has been filled.
+    Done(Filled),
+    /// By one read of a page, straight into the entry.
+    FromPage(PageRead),
+}
+
+/// A fill that may have to wait before it reads: for the map, if that isn't at hand where the units lie,
+/// for a merge buffer, or for several pages.
+pub(crate) struct Elsewhere(Lacking, Option<Lie>);
+
+/// What an entry lacks.
+#[derive(Clone, Copy)]
+pub(crate) struct Lacking {
+    entry: EntryId,
+    frame: Frame,
+    missing: Granules,
+    units: Units,
+}
+
+/// A read of units of a frame that lie in their own slots of a page.
+#[derive(Clone, Copy)]
+pub(crate) struct PageRead {
+    lacking: Lacking,
+    page: Ppa,
+    whole: bool,
+    sectors: SectorRange,
+    /// The granules that become valid.
+    read: Granules,
+}
+
+impl PageRead {
+    /// Whether the page holds the whole frame.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+}
+
 impl<M: Mapping> Cache<M> {
     /// Fills in the wanted granules that an entry lacks: with zeroes if their unit is unmapped, else from
     /// flash. Granules that can't be read stay invalid. The caller ensures that no other task changes the
@@ -68,50 +108,67 @@ impl<M: Mapping> Cache<M> {
         entry: EntryId,
         wanted: Granules,
         cause: Cause,
-        mut transfer: Option<&mut HostTransfer>,
+        transfer: Option<&mut HostTransfer>,
     ) -> Filled {
         self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
         self.runtime.core.settle().await;
+        let fill = match self.begin_fill(entry, wanted) {
+            Ok(fill) => fill,
+            Err(elsewhere) => self.fill_elsewhere(elsewhere, cause).await,
+        };
+        match fill {
+            Fill::Done(filled) => filled,
+            Fill::FromPage(read) => self.fill_from_page(read, cause, transfer).await,
+        }
+    }
+    /// The part of [`Cache::fill`] that waits for nothing. The firmware's time has been spent before.
+    pub(crate) fn begin_fill(&self, entry: EntryId, wanted: Granules) -> Result<Fill, Elsewhere> {
         let Held { frame, valid, .. } = self.entries.held(entry);
         let missing = wanted & !valid;
         if missing == 0 {
-            return Filled::NotAtAll;
+            return Ok(Fill::Done(Filled::NotAtAll));
         }
         let units = self.pages.units_of(missing);
+        let lacking = Lacking { entry, frame, missing, units };
+        let lie = self.lie_at_hand(frame, units);
+        if let Some(Lie::InPage { page, whole }) = lie
+            && let Some(read) = self.read_into_entry(lacking, page, whole)
+        {
+            return Ok(Fill::FromPage(read));
+        }
+        if lie == Some(Lie::Nowhere) {
+            return Ok(Fill::Done(self.fill_with_zeroes(lacking)));
+        }
+        Err(Elsewhere(lacking, lie))
+    }
+    /// Fills an entry, or finds out that one read is enough.
+    pub(crate) async fn fill_elsewhere(
+        &self,
+        Elsewhere(lacking, mut at_hand): Elsewhere,
+        cause: Cause,
+    ) -> Fill {
+        let Lacking { entry, frame, missing, units } = lacking;
         loop {
-            let lie = match self.lie_at_hand(frame, units) {
+            let lie = match at_hand {
                 Some(lie) => lie,
                 // If the map can't be read, the granules stay invalid, too.
                 None => match self.where_is(frame, units).await {
                     Ok(lie) => lie,
-                    Err(MappingFault { .. }) => return Filled::FromFlash,
+                    Err(MappingFault { .. }) => return Fill::Done(Filled::FromFlash),
                 },
             };
             let (page, whole) = match lie {
                 Lie::InPage { page, whole } => (page, whole),
-                Lie::Nowhere => {
-                    self.pages.zero(BufferId(entry.0), missing);
-                    self.entries.add_valid(entry, missing);
-                    return Filled::Unmapped;
-                }
+                Lie::Nowhere => return Fill::Done(self.fill_with_zeroes(lacking)),
                 Lie::Scattered => {
                     self.fill_scattered(entry, frame, missing, cause).await;
-                    return Filled::FromFlash;
+                    return Fill::Done(Filled::FromFlash);
                 }
             };
-            let sectors = span(self.pages.sectors_of(missing));
-            let asked = self.pages.granules_of_units(units);
-            let read = self.pages.granules_of(sectors.mask());
-            if self.may_read_into(entry, read, asked) {
-                let transfer = transfer.take().filter(|_| whole);
-                let into = BufferId(entry.0);
-                let lost = self.read_frame(page, frame, units, sectors, into, cause, transfer).await;
-                if lost != 0 {
-                    self.entries.forget_clean(entry, lost);
-                }
-                self.entries.add_valid(entry, read & asked & !lost);
-                return Filled::FromFlash;
+            if let Some(read) = self.read_into_entry(lacking, page, whole) {
+                return Fill::FromPage(read);
             }
+            let sectors = span(self.pages.sectors_of(missing));
             let held = self.merging.take_one().await;
             let merge = held.id();
             // The units' place is looked up after the wait for a merge buffer: garbage collection may have
@@ -119,15 +176,69 @@ impl<M: Mapping> Cache<M> {
             let lie = self.where_is(frame, units).await;
             let page = match lie {
                 Ok(Lie::InPage { page, .. }) => page,
-                Ok(_) => continue,
-                Err(MappingFault { .. }) => return Filled::FromFlash,
+                Ok(_) => {
+                    at_hand = self.lie_at_hand(frame, units);
+                    continue;
+                }
+                Err(MappingFault { .. }) => return Fill::Done(Filled::FromFlash),
             };
-            let lost = self.read_frame(page, frame, units, sectors, merge, cause, None).await;
+            self.blocks.table().in_flight.read_begins(page);
+            let outcome = self.blocks.read(page, sectors, merge, cause).await;
+            let lost = self.frame_read(page, frame, units, sectors, merge, &outcome);
             let good = missing & !lost;
             self.pages.copy_granules(merge, BufferId(entry.0), good);
             self.entries.add_valid(entry, good);
-            return Filled::FromFlash;
+            return Fill::Done(Filled::FromFlash);
         }
+    }
+    fn fill_with_zeroes(&self, Lacking { entry, missing, .. }: Lacking) -> Filled {
+        self.pages.zero(BufferId(entry.0), missing);
+        self.entries.add_valid(entry, missing);
+        Filled::Unmapped
+    }
+    /// The read of a page that may go straight to the entry.
+    #[inline]
+    fn read_into_entry(&self, lacking: Lacking, page: Ppa, whole: bool) -> Option<PageRead> {
+        let sectors = span(self.pages.sectors_of(lacking.missing));
+        let asked = self.pages.granules_of_units(lacking.units);
+        let read = self.pages.granules_of(sectors.mask());
+        let may = self.may_read_into(lacking.entry, read, asked);
+        may.then_some(PageRead { lacking, page, whole, sectors, read: read & asked })
+    }
+    /// Fills an entry by one read.
+    pub(crate) async fn fill_from_page(
+        &self,
+        read: PageRead,
+        cause: Cause,
+        transfer: Option<&mut HostTransfer>,
+    ) -> Filled {
+        let PageRead { lacking: Lacking { entry, frame, .. }, page, whole, sectors, .. } = read;
+        let into = BufferId(entry.0);
+        self.blocks.table().in_flight.read_begins(page);
+        let outcome = match transfer.filter(|_| whole) {
+            Some(transfer) => self.read_for_host(page, frame, sectors, into, transfer).await,
+            None => self.blocks.read(page, sectors, into, cause).await,
+        };
+        self.page_filled(&read, &outcome)
+    }
+    /// Begins a read for the host whose transfer isn't submitted with it. `Err` is the request, if it has to
+    /// wait for room: [`Media::submit_later`](crate::media::requests::Media::submit_later).
+    #[inline]
+    pub(crate) fn begin_page_read(&self, read: &PageRead) -> Result<Tag, FlashRequest> {
+        self.blocks.table().in_flight.read_begins(read.page);
+        self.blocks.count_disturbance(read.page);
+        let into = BufferId(read.lacking.entry.0);
+        self.media.begin_read_now(read.page, read.sectors, into, Cause::Host)
+    }
+    /// The read of an entry's page has ended.
+    pub(crate) fn page_filled(&self, read: &PageRead, outcome: &Outcome) -> Filled {
+        let Lacking { entry, frame, units, .. } = read.lacking;
+        let lost = self.frame_read(read.page, frame, units, read.sectors, BufferId(entry.0), outcome);
+        if lost != 0 {
+            self.entries.forget_clean(entry, lost);
+        }
+        self.entries.add_valid(entry, read.read & !lost);
+        Filled::FromFlash
     }
     /// Whether a read may go straight to the entry: it must overwrite neither data that only the entry holds
     /// nor valid data of units that were not asked for.
@@ -169,26 +280,19 @@ impl<M: Mapping> Cache<M> {
         });
         Lie::InPage { page, whole }
     }
-    /// Reads units of a frame that lie in their own slots of a page. Returns the lost granules: those that
-    /// can't be corrected now, and those that the page itself notes as lost when it was written.
-    #[expect(clippy::too_many_arguments, reason = "what is read, where from, where to, and for whom")]
-    async fn read_frame(
+    /// Units of a frame that lie in their own slots of a page have been read. Returns the lost granules:
+    /// those that can't be corrected now, and those that the page itself notes as lost when it was written.
+    fn frame_read(
         &self,
         page: Ppa,
         frame: Frame,
         units: Units,
         sectors: SectorRange,
         into: BufferId,
-        cause: Cause,
-        transfer: Option<&mut HostTransfer>,
+        outcome: &Outcome,
     ) -> Granules {
-        self.blocks.table().in_flight.read_begins(page);
-        let outcome = match transfer {
-            Some(transfer) => self.read_for_host(page, frame, sectors, into, transfer).await,
-            None => self.blocks.read(page, sectors, into, cause).await,
-        };
-        self.page_read(page, &outcome);
-        self.lost_in(page, &outcome, sectors, into, self.runtime.units.units_in(frame, units))
+        self.page_read(page, outcome);
+        self.lost_in(page, outcome, sectors, into, self.runtime.units.units_in(frame, units))
     }
     /// A read that kept the page's block from being erased has ended.
     pub(super) fn page_read(&self, page: Ppa, outcome: &Outcome) {

@@ -11,6 +11,7 @@
 //!   evict what the last one has just written, alone. With collection on demand it doesn't: those who wait
 //!   may lose what they have waited for, again and again.
 
+use crate::blocks::turns::Turn;
 use crate::cache::buffer::{EntryId, Lock, LockResult, Want};
 use crate::cache::entries::InOrder;
 use crate::cache::packing::SEARCH_MAX;
@@ -22,14 +23,44 @@ use aster_ports::host::HostStatus;
 
 impl<M: Mapping> Cache<M> {
     /// Locks a page's entry: waits while others hold it, and evicts other entries if there is no room.
-    pub(crate) async fn lock(&self, frame: Frame, want: Want) -> Result<(EntryId, Lock), HostStatus> {
+    pub(crate) fn lock(
+        &self,
+        frame: Frame,
+        want: Want,
+    ) -> impl Future<Output = Result<(EntryId, Lock), HostStatus>> {
+        self.lock_after(frame, want, None)
+    }
+    /// As [`Cache::lock`], without waiting: `Err` is what has to be waited for first, by
+    /// [`Cache::lock_after`].
+    #[inline]
+    pub(crate) fn lock_at_once(&self, frame: Frame, want: Want) -> Result<(EntryId, Lock), LockResult> {
+        let first = self.ask_first(frame, want);
+        let LockResult::Locked { entry, lock, hit } = first else { return Err(first) };
+        self.count_hit(frame, entry, hit);
+        Ok((entry, lock))
+    }
+    #[inline]
+    fn ask_first(&self, frame: Frame, want: Want) -> LockResult {
         self.runtime.spend(Function::DataBufferManager, self.runtime.config.costs.buffer);
+        match &self.entries.in_order {
+            Some(order) => self.ask_in_order(order, None, frame, want),
+            None => self.entries.request(frame, want, self.blocks.table().room.any_full()),
+        }
+    }
+    /// As [`Cache::lock`], after the `first` request for the page's entry, if there has been one.
+    pub(crate) async fn lock_after(
+        &self,
+        frame: Frame,
+        want: Want,
+        first: Option<LockResult>,
+    ) -> Result<(EntryId, Lock), HostStatus> {
+        let first = first.unwrap_or_else(|| self.ask_first(frame, want));
         if let Some(order) = &self.entries.in_order {
-            return Ok(self.lock_in_order(order, frame, want).await);
+            return Ok(self.lock_in_order(order, frame, want, first).await);
         }
         let mut clean_only = self.blocks.table().room.any_full();
+        let mut step = first;
         loop {
-            let step = self.entries.request(frame, want, clean_only);
             match step {
                 LockResult::Locked { entry, lock, hit } => {
                     self.count_hit(frame, entry, hit);
@@ -40,14 +71,26 @@ impl<M: Mapping> Cache<M> {
                 LockResult::Evict(entry) => clean_only |= self.evict(entry).await.is_err(),
                 LockResult::None => self.entries.wait(None).await,
             }
+            step = self.entries.request(frame, want, clean_only);
         }
     }
+    /// Asks for a page's entry if it is the turn of who asks, or if the page has an entry.
+    #[inline]
+    fn ask_in_order(&self, order: &InOrder, turn: Option<Turn>, frame: Frame, want: Want) -> LockResult {
+        let may_ask = order.entry_turns.is_next(turn) || self.entries.find(frame).is_some();
+        if may_ask { self.entries.request(frame, want, true) } else { LockResult::None }
+    }
     /// A task whose page has no entry waits in a queue for a clean one.
-    async fn lock_in_order(&self, order: &InOrder, frame: Frame, want: Want) -> (EntryId, Lock) {
-        let mut turn = None;
+    async fn lock_in_order(
+        &self,
+        order: &InOrder,
+        frame: Frame,
+        want: Want,
+        first: LockResult,
+    ) -> (EntryId, Lock) {
+        let (mut turn, mut first) = (None, Some(first));
         loop {
-            let may_ask = order.entry_turns.is_next(turn) || self.entries.find(frame).is_some();
-            let step = if may_ask { self.entries.request(frame, want, true) } else { LockResult::None };
+            let step = first.take().unwrap_or_else(|| self.ask_in_order(order, turn, frame, want));
             if let LockResult::None | LockResult::Evict(_) = step {
                 turn.get_or_insert_with(|| order.entry_turns.join());
                 self.entries.wait(None).await;

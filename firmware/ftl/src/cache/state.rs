@@ -31,7 +31,7 @@ pub(crate) struct Cache<M: Mapping> {
     pub(super) mapping: Rc<Mapped<M>>,
     pub(super) journal: Rc<Journal>,
     pub(super) blocks: Rc<BlockPool>,
-    pub(super) media: Rc<Media>,
+    pub(crate) media: Rc<Media>,
     pub(super) pages: Rc<PageBuffers>,
     pub(super) runtime: Rc<Runtime>,
 }

@@ -1,15 +1,17 @@
 //! Slices that only read.
 
 use crate::cache::buffer::{EntryId, Lock, Want};
-use crate::cache::fill::Filled;
+use crate::cache::fill::{Fill, Filled};
 use crate::cache::host_read::HostTransfer;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::host::transfer::dma_status;
 use crate::mapping::{Mapping, pin};
+use crate::page::buffers::Granules;
 use crate::terms::cause::Cause;
 use crate::terms::config::FirstAccess;
 use crate::terms::units::Units;
+use aster_events::Function;
 use aster_parties::DriveState;
 use aster_ports::host::{DmaDirection, HostStatus};
 use aster_units::BufferId;
@@ -21,7 +23,44 @@ impl<M: Mapping> Host<M> {
         // With force unit access the transfer is not submitted together with the read: the entry's dirty
         // granules are written to flash in between.
         let mut transfer = None;
-        let (entry, filled) = self.lock_filled(slice, fua, (!fua).then_some(&mut transfer)).await?;
+        let (entry, filled) = if self.goes_in_steps(fua) {
+            self.lock_filled(slice, fua, (!fua).then_some(&mut transfer)).await?
+        } else {
+            // What `lock_filled` does in most cases. The task waits here for its read, and not deep inside of
+            // functions that wait for one another.
+            let granules = self.granules_in(slice);
+            let want = Want::Read(granules);
+            let (entry, lock) = match self.cache.lock_at_once(slice.frame, want) {
+                Ok(locked) => locked,
+                Err(first) => self.cache.lock_after(slice.frame, want, Some(first)).await?,
+            };
+            let mut filled = Filled::NotAtAll;
+            if lock == Lock::Exclusive {
+                self.runtime.spend(Function::AddressTranslator, self.runtime.config.costs.translate);
+                self.runtime.core.settle().await;
+                let fill = match self.cache.begin_fill(entry, self.granules_to_fill(granules)) {
+                    Ok(fill) => fill,
+                    Err(elsewhere) => self.cache.fill_elsewhere(elsewhere, Cause::Host).await,
+                };
+                filled = match fill {
+                    Fill::Done(filled) => filled,
+                    Fill::FromPage(read) if read.is_whole() && self.port.chains_dma() => {
+                        let begun = self.transfer_to_begin(slice, entry, &mut transfer);
+                        self.cache.fill_from_page(read, Cause::Host, Some(begun)).await
+                    }
+                    Fill::FromPage(read) => {
+                        let tag = match self.cache.begin_page_read(&read) {
+                            Ok(tag) => tag,
+                            Err(request) => self.cache.media.submit_later(request).await,
+                        };
+                        let outcome = self.cache.media.done(tag).await;
+                        self.cache.page_filled(&read, &outcome)
+                    }
+                };
+                self.look_at_filled(slice, entry, granules)?;
+            }
+            (entry, filled)
+        };
         // A statistic isn't worth reading the map: data that was in the buffer and whose map entry isn't in
         // memory counts as mapped.
         let holds_nothing = filled != Filled::FromFlash
@@ -86,6 +125,15 @@ impl<M: Mapping> Host<M> {
         }
         Ok((entry, filled))
     }
+    /// Whether a read has more to do than to fill an entry.
+    #[inline]
+    fn goes_in_steps(&self, fua: bool) -> bool {
+        #[cfg(test)]
+        if self.in_steps.get() {
+            return true;
+        }
+        fua || self.runtime.config.host.first_access == FirstAccess::Assigns
+    }
     /// Turns the unmapped units of a slice into dirty zeroes, so that eviction maps them (S26). A read-only
     /// drive leaves them unmapped and goes on with the read.
     async fn assign(&self, slice: &Slice) {
@@ -131,26 +179,44 @@ impl<M: Mapping> Host<M> {
         let (entry, lock) = self.cache.lock(slice.frame, Want::Read(granules)).await?;
         let mut filled = Filled::NotAtAll;
         if lock == Lock::Exclusive {
-            let all = if self.runtime.config.host.partial_reads {
-                granules
-            } else {
-                self.pages.granules_of_units(self.pages.units_of(granules))
-            };
-            let begun = transfer.map(|transfer| {
-                let request = self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0));
-                transfer.insert(HostTransfer { request, begun: None })
-            });
+            let begun = transfer.map(|transfer| self.transfer_to_begin(slice, entry, transfer));
+            let all = self.granules_to_fill(granules);
             filled = self.cache.fill(entry, all, Cause::Host, begun).await;
-            let lost = granules & !self.cache.entries.held(entry).valid;
-            if lost != 0 {
-                let of_page = u64::from(lost.trailing_zeros() * self.pages.granule_bytes());
-                let byte = u64::from(slice.frame.0) * u64::from(self.runtime.geometry.page_bytes) + of_page;
-                self.commands.borrow_mut().failed_at(slice.command, byte);
-                self.cache.entries.unlock(entry, Lock::Exclusive);
-                return Err(HostStatus::UnrecoveredRead);
-            }
-            self.cache.entries.share(entry);
+            self.look_at_filled(slice, entry, granules)?;
         }
         Ok((entry, filled))
+    }
+    /// What is filled in for a read of some granules.
+    #[inline]
+    fn granules_to_fill(&self, granules: Granules) -> Granules {
+        if self.runtime.config.host.partial_reads {
+            return granules;
+        }
+        self.pages.granules_of_units(self.pages.units_of(granules))
+    }
+    /// The transfer that may be submitted together with a read.
+    fn transfer_to_begin<'a>(
+        &self,
+        slice: &Slice,
+        entry: EntryId,
+        transfer: &'a mut Option<HostTransfer>,
+    ) -> &'a mut HostTransfer {
+        let request = self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0));
+        transfer.insert(HostTransfer { request, begun: None })
+    }
+    /// An entry that was locked for this slice alone has been filled: lets other readers in, or gives the
+    /// entry back if granules of the slice could not be read.
+    #[inline]
+    fn look_at_filled(&self, slice: &Slice, entry: EntryId, granules: Granules) -> Result<(), HostStatus> {
+        let lost = granules & !self.cache.entries.held(entry).valid;
+        if lost != 0 {
+            let of_page = u64::from(lost.trailing_zeros() * self.pages.granule_bytes());
+            let byte = u64::from(slice.frame.0) * u64::from(self.runtime.geometry.page_bytes) + of_page;
+            self.commands.borrow_mut().failed_at(slice.command, byte);
+            self.cache.entries.unlock(entry, Lock::Exclusive);
+            return Err(HostStatus::UnrecoveredRead);
+        }
+        self.cache.entries.share(entry);
+        Ok(())
     }
 }

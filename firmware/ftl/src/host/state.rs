@@ -36,6 +36,9 @@ pub(crate) struct Host<M: Mapping> {
     pub(super) blocks: Rc<BlockPool>,
     pub(super) pages: Rc<PageBuffers>,
     pub(super) runtime: Rc<Runtime>,
+    /// Reads take the general way, also where a shorter one does the same.
+    #[cfg(test)]
+    pub(crate) in_steps: core::cell::Cell<bool>,
 }
 
 impl<M: Mapping> Host<M> {
@@ -58,6 +61,8 @@ impl<M: Mapping> Host<M> {
             pages: Rc::clone(journal.pages()),
             runtime: Rc::clone(journal.runtime()),
             journal,
+            #[cfg(test)]
+            in_steps: core::cell::Cell::default(),
         }
     }
     /// How many slices wait for a worker.

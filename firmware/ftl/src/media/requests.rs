@@ -66,6 +66,21 @@ impl Media {
         self.runtime.count(|s| *cause.of(&mut s.flash_reads) += 1);
         self.submit(self.request(FlashOp::Read, ppa, sectors, into).asked_by(cause.source())).await
     }
+    /// As [`Media::begin_read`], without waiting: `Err` is the request, which [`Media::submit_later`] submits
+    /// when there is room for it.
+    #[inline]
+    pub(crate) fn begin_read_now(
+        &self,
+        ppa: Ppa,
+        sectors: SectorRange,
+        into: BufferId,
+        cause: Cause,
+    ) -> Result<Tag, FlashRequest> {
+        self.runtime.count(|s| *cause.of(&mut s.flash_reads) += 1);
+        let request = self.request(FlashOp::Read, ppa, sectors, into).asked_by(cause.source());
+        self.emit_queued(&request);
+        self.port.submit(request).ok_or(request)
+    }
     /// As [`Media::begin_read`] if there is room for the request now.
     pub(crate) fn try_read(
         &self,
@@ -240,6 +255,12 @@ impl Media {
     }
     async fn submit(&self, request: FlashRequest) -> Tag {
         self.emit_queued(&request);
+        // As `submit_later`, whose future would hold the request once more.
+        let submitted = self.queued(|| self.port.submit(request));
+        self.runtime.waiting(Wait::FlashQueue, submitted).await
+    }
+    /// Submits a request as soon as there is room for it.
+    pub(crate) async fn submit_later(&self, request: FlashRequest) -> Tag {
         let submitted = self.queued(|| self.port.submit(request));
         self.runtime.waiting(Wait::FlashQueue, submitted).await
     }

@@ -274,6 +274,10 @@ impl<M: Mapping> AnyBench<M> {
             self.ftl.boot_error(),
         )
     }
+    /// Has reads take the general way, also where a shorter one does the same.
+    pub fn read_in_steps(&self) {
+        self.ftl.parts().host.in_steps.set(true);
+    }
     /// Bytes of each kind of task.
     pub fn task_sizes(&self) -> [(&'static str, usize); 7] {
         let parts = self.ftl.parts();

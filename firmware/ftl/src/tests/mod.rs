@@ -28,6 +28,7 @@ pub(crate) mod parts;
 mod planes;
 mod pools;
 mod power;
+mod read_ways;
 mod recovery;
 mod refresh;
 mod speed;
