@@ -1,6 +1,6 @@
 use crate::core_state::CoreState;
-use crate::fifo::Fifo;
 use crate::ids::{HandlerId, TaskId};
+use crate::ready::{Ready, ReadyQueue};
 use crate::stack::{BoxedTask, RunningStack, pend};
 use crate::timers::TimerQueue;
 use alloc::boxed::Box;
@@ -62,15 +62,10 @@ fn count(counter: &Cell<u64>) {
     counter.set(counter.get() + 1);
 }
 
-enum Ready {
-    Task(u32),
-    Post(u32, u64),
-}
-
 pub(crate) struct Inner {
     now: Cell<Instant>,
     queue: RefCell<TimerQueue>,
-    ready: RefCell<Fifo<Ready>>,
+    ready: ReadyQueue,
     tasks: RefCell<Vec<Task>>,
     // Borrowed while one of them handles an event. Those that are registered meanwhile stand in `late`, with
     // the numbers behind these.
@@ -105,7 +100,7 @@ impl Exec {
         Exec(Rc::new(Inner {
             now: Cell::new(Instant::ZERO),
             queue: RefCell::default(),
-            ready: RefCell::default(),
+            ready: ReadyQueue::default(),
             tasks: RefCell::default(),
             handlers: RefCell::default(),
             late: RefCell::default(),
@@ -176,7 +171,7 @@ impl Exec {
     /// returned. Cheaper than an event. Parts call each other this way to avoid re-entry.
     #[inline]
     pub fn post(&self, handler: HandlerId, token: u64) {
-        self.0.ready.borrow_mut().push_back(Ready::Post(handler.0, token));
+        self.0.ready.push(Ready::Post(handler.0, token));
     }
 
     /// Adds a task that runs on no particular core: polling it is never delayed.
@@ -196,7 +191,7 @@ impl Exec {
         let id = tasks.len() as u32;
         assert!(id < TASK, "too many tasks");
         tasks.push(Task { future: Some(future), core: core.cloned(), queued: true });
-        self.0.ready.borrow_mut().push_back(Ready::Task(id));
+        self.0.ready.push(Ready::Task(id));
         TaskId(id)
     }
 
@@ -213,7 +208,7 @@ impl Exec {
             && !t.queued
         {
             t.queued = true;
-            self.0.ready.borrow_mut().push_back(Ready::Task(task.0));
+            self.0.ready.push(Ready::Task(task.0));
         }
     }
 
@@ -345,6 +340,7 @@ impl Exec {
 
     /// Moves the clock to `at` without delivering what is due then, so that outside input can go first.
     /// Asserts that nothing is due before `at`. An `at` in the past changes nothing.
+    #[inline]
     pub fn catch_up(&self, at: Instant) {
         if at > self.now() {
             assert!(self.next_deadline().is_none_or(|d| d >= at), "the clock would jump over an event");
@@ -360,30 +356,27 @@ impl Exec {
         let late = core::mem::take(&mut *self.0.late.borrow_mut());
         let cores = core::mem::take(&mut *self.0.cores.borrow_mut());
         self.0.queue.borrow_mut().clear();
-        self.0.ready.borrow_mut().clear();
+        self.0.ready.clear();
         self.0.parked.set(0);
         drop((tasks, handlers, late, cores));
     }
 
     #[inline]
     fn drain_ready(&self) {
-        // This is checked after each event, and after most events nothing is ready.
-        while self.has_ready() {
-            let next = self.0.ready.borrow_mut().pop_front();
+        while let Some(next) = self.0.ready.pop() {
             match next {
-                Some(Ready::Task(id)) => self.poll_or_park(id),
-                Some(Ready::Post(handler, token)) => {
+                Ready::Task(id) => self.poll_or_park(id),
+                Ready::Post(handler, token) => {
                     count(&self.0.posts);
                     self.deliver(handler, token);
                 }
-                None => break,
             }
         }
     }
 
     #[inline]
     fn has_ready(&self) -> bool {
-        !self.0.ready.borrow().is_empty()
+        !self.0.ready.is_empty()
     }
 
     #[inline]
@@ -440,12 +433,14 @@ impl Exec {
         self.0.parked.get() > 0 && is_not_empty()
     }
 
+    #[inline]
     fn park(&self, id: u32, core: &CoreState) {
         core.waiting.borrow_mut().push_back(TaskId(id));
         self.0.parked.set(self.0.parked.get() + 1);
         self.arm_core(core);
     }
     /// The task keeps a core until that is free: it waits before all others, once.
+    #[inline]
     pub(crate) fn keep_core(&self, task: TaskId, core: &CoreState) {
         let mut waiting = core.waiting.borrow_mut();
         if waiting.front() != Some(&task) {
@@ -480,6 +475,7 @@ impl Exec {
         }
     }
 
+    #[inline]
     fn arm_core(&self, core: &CoreState) {
         if !core.armed.replace(true) {
             let at = core.free_at().max(self.now());
@@ -487,6 +483,7 @@ impl Exec {
         }
     }
 
+    #[inline]
     fn core_is_free(&self, index: u32) {
         let core = Rc::clone(&self.0.cores.borrow()[index as usize]);
         core.armed.set(false);
@@ -494,6 +491,7 @@ impl Exec {
     }
 
     /// Polls the tasks that waited for a core, oldest first, until one charges it or none is left.
+    #[inline]
     fn run_core(&self, core: &CoreState) {
         loop {
             if core.waiting.borrow().is_empty() {

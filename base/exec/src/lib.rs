@@ -20,6 +20,7 @@ mod exec;
 mod fifo;
 mod heap;
 mod ids;
+mod ready;
 #[allow(unsafe_code, reason = "the pointer to the stack that runs")]
 mod stack;
 mod sync;

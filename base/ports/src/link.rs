@@ -58,6 +58,7 @@ impl LinkOp {
     #[inline]
     pub fn bytes(&self) -> u32 {
         match self {
+            LinkOp::Dma { segments: [first, ..], count: 1, .. } => first.length,
             LinkOp::Dma { segments, count, .. } => {
                 segments[..usize::from(*count)].iter().map(|s| s.length).sum()
             }
@@ -111,6 +112,7 @@ pub trait HostMemory {
 ///
 /// # Errors
 /// If host memory can't be reached. Bytes before the bad address may have been moved.
+#[inline]
 pub fn carry_out(op: &LinkOp, memory: &mut dyn HostMemory, dram: &Dram) -> Result<(), BadAddress> {
     let LinkOp::Dma { direction, local, segments, count, .. } = op else { return Ok(()) };
     let mut dram = dram.borrow_mut();
@@ -345,6 +347,7 @@ impl LinkPort {
     pub fn carry_dma(&self, carry: impl FnMut(&LinkOp) -> Result<(), BadAddress>) -> bool {
         !self.has_out() || self.carry_first(carry)
     }
+    #[inline]
     fn carry_first(&self, mut carry: impl FnMut(&LinkOp) -> Result<(), BadAddress>) -> bool {
         let mut outbox = self.outbox.borrow_mut();
         let mut places = self.places.borrow_mut();

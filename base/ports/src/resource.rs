@@ -20,6 +20,8 @@ pub struct Bandwidth {
     free_at: Cell<Instant>,
     moved: Cell<u64>,
     busy: Cell<Duration>,
+    /// How many bytes were reserved last, and how long they take: mostly the next are as many.
+    last: Cell<(u64, Duration)>,
 }
 
 /// When reserved bytes pass: one after the other at the full rate, after all those that were reserved
@@ -69,7 +71,21 @@ impl Bandwidth {
     /// Reserves `bytes` from `now` on and says when the last one has passed.
     #[inline]
     pub fn reserve(&self, now: Instant, bytes: u64) -> Instant {
-        self.window(now, bytes).passed(bytes)
+        match self.next {
+            None => self.take(now, bytes) + self.takes(bytes),
+            Some(_) => self.window(now, bytes).passed(bytes),
+        }
+    }
+    /// How long `bytes` take at the full rate.
+    #[inline]
+    fn takes(&self, bytes: u64) -> Duration {
+        let (of, takes) = self.last.get();
+        if of == bytes {
+            return takes;
+        }
+        let takes = Duration::of_transfer(bytes, self.bytes_per_second);
+        self.last.set((bytes, takes));
+        takes
     }
     /// Reserves `bytes` from `now` on and says how they pass.
     #[inline]
@@ -100,7 +116,7 @@ impl Bandwidth {
         if self.bytes_per_second == 0 {
             return now;
         }
-        let takes = Duration::of_transfer(bytes, self.bytes_per_second);
+        let takes = self.takes(bytes);
         let begin = self.free_at.get().max(now);
         self.free_at.set(begin + takes);
         self.busy.set(self.busy.get() + takes);
@@ -144,6 +160,23 @@ mod tests {
         assert_eq!(memory.between(at(10), 8), Duration::from_nanos(128));
         assert_eq!(memory.between(at(16_300), 8), Duration::from_nanos(100));
         assert_eq!(memory.reserve(at(16_300), 0), at(16_408));
+    }
+
+    /// The slow twin works out each time how long the bytes take.
+    #[test]
+    fn bytes_take_as_long_as_they_do_when_each_time_is_worked_out() {
+        let mut rng = aster_units::Rng::new(7);
+        for _ in 0..50 {
+            let rate = rng.below(3) * (1 + rng.below(4_000_000_000));
+            let (bus, mut free_at, mut now) = (Bandwidth::new(rate), Instant::ZERO, Instant::ZERO);
+            for _ in 0..300 {
+                now += Duration::from_picos(rng.below(1 << 16));
+                let bytes = [0, 4, 4, 64, 4096, rng.below(20_000)][rng.below(6) as usize];
+                let passed = free_at.max(now) + Duration::of_transfer(bytes, rate);
+                free_at = if rate == 0 { Instant::ZERO } else { passed };
+                assert_eq!(bus.reserve(now, bytes), passed, "{bytes} bytes at {rate}");
+            }
+        }
     }
 
     #[test]

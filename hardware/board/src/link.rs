@@ -196,6 +196,7 @@ impl Link {
         due.push_back(Due { at, ticket, what });
     }
 
+    #[inline]
     fn arm(&self, at: Instant, from_host: bool) {
         let lane = if from_host { FROM_HOST } else { TO_HOST };
         self.exec.schedule(at, self.id.get().expect("registered in start"), lane as u64);
@@ -203,20 +204,12 @@ impl Link {
 
     fn deliver(&self, lane: usize) {
         let now = self.exec.now();
-        loop {
-            let next = {
-                let mut due = self.lanes[lane].due.borrow_mut();
-                match due.front() {
-                    Some(next) if next.at <= now => due.pop_front(),
-                    Some(next) => {
-                        self.arm(next.at, lane == FROM_HOST);
-                        None
-                    }
-                    None => None,
-                }
-            };
-            let Some(next) = next else { return };
+        let mut due = self.lanes[lane].due.borrow_mut();
+        while let Some(next) = due.pop_front_if(|next| next.at <= now) {
             self.emit(next.ticket, next.what);
+        }
+        if let Some(next) = due.front() {
+            self.arm(next.at, lane == FROM_HOST);
         }
     }
 
