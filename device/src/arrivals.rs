@@ -38,6 +38,7 @@ impl Arrivals {
     }
 
     /// Sends a write at `sent`, or now if that is past.
+    #[inline]
     pub(crate) fn send(&self, write: Write, sent: Instant) {
         let (now, mut queue) = (self.exec.now(), self.queue.borrow_mut());
         let at = sent.max(now) + self.latency;

@@ -403,6 +403,7 @@ impl Device {
     }
     /// As [`Device::bar_write`], sent at a time that may be ahead of the drive's clock. A time in the past
     /// counts as now.
+    #[inline]
     pub fn bar_write_at(&self, sent: Instant, bar: u8, offset: u32, size: u8, value: u64) {
         let crosses = self.face.link.register_packets().is_some();
         if crosses || self.has_bytes(bar, offset, size) {

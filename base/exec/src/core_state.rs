@@ -65,6 +65,7 @@ impl CoreState {
     pub(crate) fn free_at(&self) -> Instant {
         self.free_at.get()
     }
+    #[inline]
     fn account(&self) {
         let cycles = self.cycles.get();
         let worked = self.period.map_or_else(|| self.frequency.cycles(cycles), |period| period * cycles);

@@ -154,6 +154,7 @@ impl TimerQueue {
         true
     }
     /// The event of a bucket that another one belongs right behind.
+    #[inline]
     fn place_behind(&self, mut at: u32, event: &TimedEvent) -> Option<u32> {
         for _ in 0..BEHIND_MAX {
             let next = self.nodes[at as usize].next;

@@ -218,6 +218,7 @@ pub trait CommandSet: fmt::Debug {
 }
 
 /// The usual NVMe status for a translation's result (1.4 §4.6.1).
+#[inline]
 pub const fn status_of(status: HostStatus) -> Status {
     match status {
         HostStatus::Success => Status::SUCCESS,

@@ -121,6 +121,7 @@ impl Tasks {
     }
 
     /// Counts `task` as running if it may start now.
+    #[inline]
     pub fn admit(&self, task: &FlashTask) -> bool {
         self.groups.get() == 0 && self.count_in(task, self.in_drive.get() == 0)
     }
@@ -131,6 +132,7 @@ impl Tasks {
         !self.claimed.borrow()[task.package as usize] && self.count_admitted(task, is_idle)
     }
     /// As [`Tasks::count_in`], whoever has claimed the package.
+    #[inline]
     fn count_admitted(&self, task: &FlashTask, is_idle: bool) -> bool {
         let in_package = &mut self.in_packages.borrow_mut()[task.package as usize];
         let running = Running { drive: self.in_drive.get(), package: *in_package };
@@ -147,6 +149,7 @@ impl Tasks {
     }
 
     /// `task` has ended.
+    #[inline]
     pub fn ended(&self, exec: &Exec, task: &FlashTask) {
         self.count_out(task);
         self.refused.wake_all(exec);

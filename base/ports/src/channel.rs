@@ -333,6 +333,7 @@ impl ChannelPort {
         pending.remove(0);
         Some(first)
     }
+    #[inline]
     fn chosen(&self, chooser: &mut Chooser, pending: &mut Vec<u16>, now: Instant) -> Option<usize> {
         let is_due = |slot: &&u16| self.slots[usize::from(**slot)].issued.get() <= now;
         let waiting = &pending[..pending.iter().take_while(is_due).count()];

@@ -285,6 +285,7 @@ impl FlashPort {
         at >= self.lanes[lun.index()].ready_from.get()
     }
     /// Controller side: the LUN is busy until `until`.
+    #[inline]
     pub fn note_busy(&self, lun: LunIndex, until: Instant) {
         self.lanes[lun.index()].ready_from.set(until);
         if let Some(watcher) = self.watcher.get()
@@ -468,6 +469,7 @@ impl FlashPort {
             admission.leave(lun, self.exec.now(), |tag| self.begin(tag, self.request(tag).lun));
         }
     }
+    #[inline]
     fn look_at_page(&self, request: &FlashRequest, outcome: &mut Outcome) {
         let reads = matches!(request.phase, FlashOp::Read | FlashOp::Transfer);
         // A page with flagged frames is checked once it has been corrected.
@@ -503,6 +505,7 @@ impl FlashPort {
         self.lanes[lun.index()].available.borrow().len()
     }
 
+    #[inline]
     fn request(&self, tag: Tag) -> FlashRequest {
         self.slots[usize::from(tag.0)].request.get().expect("a queued tag has a request")
     }

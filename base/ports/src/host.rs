@@ -455,6 +455,7 @@ impl CommandPort {
         Some(DmaTag(slot))
     }
     /// DMA requests that can be sent now.
+    #[inline]
     pub fn dma_room(&self) -> u16 {
         self.dma_free.borrow().len() as u16
     }
@@ -527,6 +528,7 @@ impl CommandPort {
             _ => self.ring(),
         }
     }
+    #[inline]
     fn ring(&self) {
         if let (Some(front), false) = (self.front.get(), self.rung.replace(true)) {
             self.exec.post(front, FRONT_KICK);

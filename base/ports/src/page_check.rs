@@ -44,6 +44,7 @@ impl PageChecker {
         PageChecker { pool: pool.clone(), check }
     }
     /// Checks the page in `buffer`, which has been read completely.
+    #[inline]
     pub(crate) fn look(&self, owner: PageOwner, buffer: BufferId) -> PageCheck {
         match (self.check)(owner, self.pool.borrow().oob(buffer)) {
             true => PageCheck::Expected,

@@ -380,6 +380,7 @@ impl Txn {
     }
     /// Pauses for at least `duration` (rounded up to the nanosecond). If two pauses follow a latch, the
     /// longer one counts, since both are measured from the latch. Elsewhere they add up.
+    #[inline]
     pub fn timer(&mut self, duration: Duration) -> &mut Self {
         let nanoseconds = duration.as_picos().div_ceil(1_000).min(u64::from(u32::MAX)) as u32;
         let (before, last) = match usize::from(self.length) {

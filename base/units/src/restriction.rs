@@ -44,6 +44,7 @@ impl Restriction {
         BlockAddr(block.0 / used * self.array.planes as u32 + block.0 % used)
     }
     /// A page's row in its package.
+    #[inline]
     pub const fn row(&self, lun: u8, block: BlockAddr, page: PageInBlock) -> RowAddr {
         self.array.row(lun, self.block(block), PageInBlock(page.0 * self.page_step))
     }

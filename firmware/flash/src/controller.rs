@@ -303,6 +303,7 @@ impl Controller {
     }
 }
 
+#[inline]
 fn of_status(status: Status) -> Outcome {
     of_fail(status.fail())
 }

@@ -105,6 +105,7 @@ pub struct LunShape {
 
 impl LunShape {
     /// The page type of a row.
+    #[inline]
     pub fn page_type(&self, row: RowAddr) -> PageType {
         self.cells.page_type(self.geometry.split_row(row).2)
     }

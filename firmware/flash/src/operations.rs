@@ -64,20 +64,24 @@ fn transaction(fault: Box<TxnFault>) -> FlashError {
     FlashError::Transaction(fault)
 }
 
+#[inline]
 fn t_r(lun: &Lun, row: RowAddr) -> Duration {
     lun.config().t_r[lun.config().shape.page_type(row) as usize]
 }
+#[inline]
 pub(crate) fn t_prog(lun: &Lun, row: RowAddr) -> Duration {
     lun.config().t_prog[lun.config().shape.page_type(row) as usize]
 }
 
 /// 00h, column 0, row: what READ in all its forms begins with.
+#[inline]
 fn read_address(txn: &mut Txn, row: RowAddr) -> &mut Txn {
     txn.cmd(command::READ).col_row(Column(0), row)
 }
 
 /// Selects a column for data output. If LUNs share the chip enable, another one may have been selected
 /// meanwhile, so CHANGE READ COLUMN ENHANCED names the LUN (ONFI 5.1 §5.16, §5.17).
+#[inline]
 fn select_column(lun: &Lun, txn: &mut Txn, row: RowAddr, column: Column) {
     if lun.shares_chip_enable() {
         select_plane(txn, row, column);
@@ -95,6 +99,7 @@ fn select_plane(txn: &mut Txn, row: RowAddr, column: Column) {
 
 /// A first cycle, the address, and the whole page with its OOB through the stages: what PROGRAM in all its
 /// forms begins with.
+#[inline]
 fn load<'a>(lun: &Lun, txn: &'a mut Txn, first: u8, row: RowAddr, from: BufferId) -> &'a mut Txn {
     let layout: PageLayout = lun.config().layout;
     let mut descriptor = Descriptor::page(Direction::In, from, SectorRange::whole(layout.sectors()));

@@ -165,6 +165,7 @@ impl Arbiter {
             }
         }
     }
+    #[inline]
     fn turn(&mut self, class: usize) -> u16 {
         let next = if self.beyond.count[class] == 0 {
             let ready = self.ready & self.class[class];

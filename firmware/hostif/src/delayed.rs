@@ -17,6 +17,7 @@ impl<T> Delayed<T> {
     /// Appends an item that is due at `at`. Returns whether a timer is needed: items that are due at the same
     /// instant share one.
     #[must_use = "what is due has to be looked at"]
+    #[inline]
     pub fn push(&mut self, at: Instant, item: T) -> bool {
         let last = self.items.back().map(|&(last, _)| last);
         debug_assert!(last.is_none_or(|last| last <= at), "later items are due later");

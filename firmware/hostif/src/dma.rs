@@ -102,10 +102,12 @@ impl Dma {
     }
 
     /// Keeps a request of the FTL until `at`. Returns whether a timer is needed.
+    #[inline]
     pub fn delay(&mut self, at: Instant, tag: DmaTag, request: DmaRequest) -> bool {
         self.requested.push(at, (tag, request))
     }
     /// Takes a request of the FTL that begins now.
+    #[inline]
     pub fn next_request(&mut self, now: Instant) -> Option<(DmaTag, DmaRequest)> {
         self.requested.next_due(now)
     }

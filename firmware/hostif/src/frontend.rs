@@ -99,6 +99,7 @@ impl NvmeFrontEnd {
         self.controller.borrow().read_register(offset.into(), size)
     }
     /// Writes the `size` low bytes (4 or 8) of `value` to BAR0 at `offset`, now.
+    #[inline]
     pub fn mmio_write(&self, offset: u32, size: u8, value: u64) {
         self.with(|controller, ports| controller.write_register(ports, offset.into(), size, value));
     }

@@ -25,6 +25,7 @@ impl ControllerPorts<'_> {
         self.recorder.emit(self.exec.now(), event);
     }
     /// Has the controller called with `timer` at `at`.
+    #[inline]
     pub fn wake_at(&self, at: Instant, timer: Timer) {
         self.exec.schedule(at, self.handler, timer.to_token());
     }

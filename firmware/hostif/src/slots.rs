@@ -553,6 +553,7 @@ impl Slots {
         list.last = id;
     }
     /// Takes the command that has been stalled longest.
+    #[inline]
     pub fn next_stalled(&mut self, list: &mut StalledList) -> Option<Permit> {
         if list.is_empty() {
             return None;

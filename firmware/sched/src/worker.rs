@@ -287,6 +287,7 @@ impl<B: Backend> Worker<B> {
     /// The next request, if it is a page read and may start now. Returns `None` if requests other than
     /// page reads wait, too. The next one is uncertain then: a read that arrives meanwhile may have to go
     /// before a program.
+    #[inline]
     fn next_page_read(&self, exec: &Exec, overtakes: &Cell<u32>) -> Option<TakenRequest> {
         let task = self.task(FlashOp::Read);
         if !self.port.only_page_reads_wait(self.lun) || !self.tasks.admit(&task) {
@@ -307,6 +308,7 @@ impl<B: Backend> Worker<B> {
         Some(self.taken(exec, tag, request, task))
     }
 
+    #[inline]
     fn task(&self, phase: FlashOp) -> FlashTask {
         FlashTask { lun: self.lun, package: self.seat().package, phase }
     }
@@ -318,6 +320,7 @@ impl<B: Backend> Worker<B> {
             row: request.targets()[0].row.0,
         });
     }
+    #[inline]
     fn finish(&self, exec: &Exec, tag: Tag, request: &FlashRequest, outcomes: Outcomes) {
         self.recorder.emit(exec.now(), || Event::FlashFinished {
             lun: request.lun.0,
@@ -329,6 +332,7 @@ impl<B: Backend> Worker<B> {
         self.port.complete(tag, outcomes);
     }
 
+    #[inline]
     fn taken(&self, exec: &Exec, tag: Tag, request: FlashRequest, task: FlashTask) -> TakenRequest {
         self.begin(exec, &request);
         TakenRequest { tag, request, task }

@@ -138,6 +138,7 @@ impl PciFunction {
     /// The message of `vector` as (address, data), to be written to host memory. While the vector or the
     /// function is masked, it sets the pending bit instead. While interrupts are off, there is no
     /// message.
+    #[inline]
     pub fn message(&mut self, vector: u16) -> Option<(u64, u32)> {
         let (control, may_write) = (self.config.word(INTERRUPT_CONTROL), self.is_bus_master());
         if let Some(table) = &mut self.table {

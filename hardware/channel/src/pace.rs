@@ -71,6 +71,7 @@ impl Pace {
     }
 
     /// Begins a transaction at `start`, whose bytes pass as `window` says.
+    #[inline]
     pub(crate) fn begin(&mut self, window: Window, start: Instant) {
         self.window = Some((window, start));
         self.rows.clear();
@@ -249,6 +250,7 @@ impl Pace {
     }
 
     /// Memory takes a row of `words`.
+    #[inline]
     fn accept(&mut self, table: &CycleTable, words: u64, accepted: Accepted) {
         let row = Row { first: self.words_out, accepted };
         self.words_out += words;
@@ -262,6 +264,7 @@ impl Pace {
     }
 
     /// When memory accepts `word`, which is one of `row`.
+    #[inline]
     fn accepted_at(&self, table: &CycleTable, row: &Row, word: u64) -> u64 {
         let nth = word - row.first;
         match row.accepted {

@@ -146,6 +146,7 @@ impl Stages {
     }
 
     /// A transaction begins.
+    #[inline]
     pub(crate) fn reset(&mut self) {
         self.parts = 0;
         self.report = FrameReport::default();
@@ -154,6 +155,7 @@ impl Stages {
 
     /// What the stages have found since [`Stages::reset`], and how long they take after the last byte,
     /// which came at `now`.
+    #[inline]
     pub(crate) fn finish(&self, now: Instant) -> (FrameReport, Duration) {
         if self.parts == 0 {
             return (self.report, Duration::ZERO);
@@ -167,6 +169,7 @@ impl Stages {
     }
 
     /// Moves part `part` of the bursts of `descriptor`'s sectors from the package to memory.
+    #[inline]
     pub(crate) fn receive(
         &mut self,
         part: u8,
@@ -291,6 +294,7 @@ impl Stages {
         raw
     }
 
+    #[inline]
     fn receive_plain(
         &mut self,
         descriptor: &Descriptor,

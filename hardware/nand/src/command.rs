@@ -38,6 +38,7 @@ impl NandPackage {
 
     /// A command's first cycle. It discards an incomplete command before it; but only status and reset
     /// may interrupt the loading of a page or the cycles of an address.
+    #[inline]
     pub(crate) fn on_first_cycle(&mut self, at: Instant, value: u8) -> Result<(), ProtocolError> {
         let between = matches!(self.phase, BusPhase::Idle | BusPhase::Returning);
         if !between && !command::accepted_while_busy(value) {

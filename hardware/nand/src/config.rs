@@ -183,6 +183,7 @@ impl NandConfig {
     }
 
     /// Whether a page from the stages, in a burst of `length` bytes, fits this drive.
+    #[inline]
     pub(crate) fn check_page(&self, page: &PageData<'_>, length: u32) -> Result<(), ProtocolError> {
         let wanted = usize::from(self.layout.sectors()) * page.content.sector_len();
         if self.content == Content::Full && page.content == Content::Fingerprint {

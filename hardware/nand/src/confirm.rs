@@ -115,6 +115,7 @@ impl NandPackage {
     }
 
     /// The second cycle of a PROGRAM whose data have been loaded; `None` if `value` isn't such a cycle.
+    #[inline]
     pub(crate) fn on_loaded(
         &mut self,
         at: Instant,
@@ -136,6 +137,7 @@ impl NandPackage {
         }
     }
 
+    #[inline]
     fn start_program(&mut self, at: Instant, loading: Loading, behind: bool) -> Result<(), ProtocolError> {
         let lun = loading.target.lun;
         let cells = self.config.cells;
@@ -188,6 +190,7 @@ impl NandPackage {
     }
 
     /// Starts loading the page at `row`, if the prefix allows it.
+    #[inline]
     pub(crate) fn on_program_address(
         &mut self,
         at: Instant,

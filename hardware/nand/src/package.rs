@@ -266,6 +266,7 @@ impl NandPackage {
 }
 
 impl Package for NandPackage {
+    #[inline]
     fn select(&mut self, at: Instant, on: bool) -> Result<(), ProtocolError> {
         if on == self.enabled {
             return Ok(());
@@ -392,6 +393,7 @@ impl Package for NandPackage {
         matches!(self.phase, BusPhase::FeatureData { .. } | BusPhase::OdtData { .. })
     }
 
+    #[inline]
     fn data_in(&mut self, timing: BurstTiming, length: u32, data: DataIn<'_>) -> Result<(), ProtocolError> {
         self.check_mode(&timing)?;
         self.last_seen = timing.last;

@@ -373,6 +373,7 @@ impl Source for Generator {
         self.next_request_at(self.read.due().min(self.write.due()))
     }
 
+    #[inline]
     fn next_request_at(&mut self, elapsed: Duration) -> Result<Option<Request>, Infallible> {
         if self.flush_every > 0 && self.writes_since_flush == self.flush_every {
             self.writes_since_flush = 0;

@@ -173,6 +173,7 @@ impl<S: Source> Issuer<S> {
     }
 
     /// One request has completed at `elapsed`.
+    #[inline]
     pub fn completed(&mut self, elapsed: Duration) {
         assert!(self.in_flight > 0, "a completion without a request");
         self.in_flight -= 1;
@@ -193,6 +194,7 @@ impl<S: Source> Issuer<S> {
     ///
     /// # Errors
     /// Those of the source. The work then ends, apart from completions still to come.
+    #[inline]
     pub fn step(&mut self, elapsed: Duration) -> Result<IssueStep, S::Error> {
         let pace = self.pace;
         if self.flushing {

@@ -173,6 +173,7 @@ impl BlockSizes {
     }
 
     /// Draws a length.
+    #[inline]
     pub fn pick(&self, rng: &mut Rng) -> u32 {
         match self {
             BlockSizes::Fixed(bytes) => *bytes,

@@ -95,6 +95,7 @@ impl Placement {
     }
 
     /// The next slot of a direction that has `slots` of them. `pick` selects the direction's zones.
+    #[inline]
     pub(crate) fn slot(
         &mut self,
         slots: u64,

@@ -64,6 +64,7 @@ impl Schedule {
     }
 
     /// Takes the next request, of `length` bytes, and returns when it is due, as [`Schedule::due`].
+    #[inline]
     pub(crate) fn next(&mut self, length: u32) -> Option<Duration> {
         let at = self.due();
         if let Limit::Poisson { gap, due, rng } = &mut self.limit {

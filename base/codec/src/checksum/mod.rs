@@ -33,6 +33,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 }
 
 /// CRC-32C over several slices as if they were concatenated.
+#[inline]
 pub fn crc32c_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if let Some(proof) = sse42::Proof::of_support() {

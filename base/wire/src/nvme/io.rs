@@ -70,6 +70,7 @@ pub struct BlockRange {
 
 impl BlockRange {
     /// `blocks` logical blocks from `slba`. Asserts that `blocks` is in 1..=65,536.
+    #[inline]
     pub const fn new(slba: u64, blocks: u32) -> Self {
         assert!(blocks >= 1 && blocks <= 1 << 16, "a range command covers 1 to 65,536 blocks");
         BlockRange {
@@ -82,6 +83,7 @@ impl BlockRange {
     }
     /// The same with FUA set or cleared.
     #[must_use]
+    #[inline]
     pub const fn with_force_unit_access(mut self, fua: bool) -> Self {
         self.control = self.control.with_force_unit_access(fua);
         self
@@ -254,6 +256,7 @@ impl IoCommand {
     }
 
     /// The entry with command identifier and PRPs filled in.
+    #[inline]
     pub fn to_sqe(&self, nsid: u32, cid: u16, prp1: u64, prp2: u64) -> Sqe {
         self.encode(nsid).with_cid(cid).with_prps(prp1, prp2)
     }

@@ -202,6 +202,7 @@ impl PrpWalk {
         }
     }
 
+    #[inline]
     fn step_list(&mut self, list: &[u8], index: u32, entries: u32) -> Result<PrpStep, PrpError> {
         let entry = list_entry(list, index);
         let pages_left = self.left.div_ceil(self.page.bytes());
@@ -219,6 +220,7 @@ impl PrpWalk {
         Ok(self.take(entry))
     }
 
+    #[inline]
     fn take(&mut self, entry: PrpEntry) -> PrpStep {
         let bytes = entry.bytes_left(self.page).min(self.left);
         self.left -= bytes;

@@ -349,6 +349,7 @@ pub enum Target {
 
 impl Target {
     /// Decodes the first dword of an access at `offset` (a multiple of 4).
+    #[inline]
     pub fn decode(offset: u64, dstrd: u8) -> Self {
         if offset >= DOORBELLS {
             return Doorbell::at(offset, dstrd).map_or(Target::Reserved, Target::Doorbell);

@@ -69,6 +69,7 @@ impl Default for Sqe {
 
 impl Sqe {
     /// An entry with an opcode and a namespace, everything else zero.
+    #[inline]
     pub const fn new(opcode: u8, nsid: u32) -> Self {
         Sqe {
             dword0: U32::new(CommandDword0(0).with_opcode(opcode).0),
@@ -116,6 +117,7 @@ impl Sqe {
     }
     /// This entry with its command identifier replaced.
     #[must_use]
+    #[inline]
     pub const fn with_cid(mut self, cid: u16) -> Self {
         self.dword0 = U32::new(self.dword0().with_cid(cid).0);
         self

@@ -29,6 +29,7 @@ pub(super) async fn status(lun: &Lun, row: RowAddr, enhanced: bool) -> Result<St
 }
 
 /// READ STATUS or READ STATUS ENHANCED, with the status byte into the mailbox.
+#[inline]
 pub(super) fn ask_status(txn: &mut Txn, row: RowAddr, enhanced: bool) {
     let form = if enhanced {
         txn.cmd(command::READ_STATUS_ENHANCED).row(row);

@@ -177,6 +177,7 @@ impl DataBuffer {
         (entry.frame, entry.valid, entry.in_use) = (frame, 0, true);
         entry.chain = core::mem::replace(&mut self.buckets[bucket], id);
     }
+    #[inline]
     fn remove(&mut self, id: u32) {
         let entry = &self.entries[id as usize];
         assert!(entry.in_use && entry.readers == 0 && !entry.evicting, "entry {id} is taken from its users");
@@ -199,6 +200,7 @@ impl DataBuffer {
     // ---- order of use ----
 
     /// Puts an entry into its list as the most recently used.
+    #[inline]
     fn link(&mut self, id: u32) {
         self.uses += 1;
         let entry = &mut self.entries[id as usize];
@@ -217,6 +219,7 @@ impl DataBuffer {
             _ => self.entries[next as usize].order.previous = id,
         }
     }
+    #[inline]
     fn unlink(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
         if !entry.order.listed {
@@ -241,6 +244,7 @@ impl DataBuffer {
     // ---- holding entries ----
 
     /// Requests the entry of `frame`. With `clean_only`, no dirty entry is evicted to make room for it.
+    #[inline]
     pub(crate) fn request(&mut self, frame: Frame, want: Want, clean_only: bool) -> LockResult {
         match self.find(frame) {
             Some(entry) => self.request_present(entry, want),

@@ -242,6 +242,7 @@ impl<M: Mapping> Cache<M> {
     }
     /// Whether a read may go straight to the entry: it must overwrite neither data that only the entry holds
     /// nor valid data of units that were not asked for.
+    #[inline]
     fn may_read_into(&self, entry: EntryId, read: Granules, asked: Granules) -> bool {
         let Held { valid, is_dirty, .. } = self.entries.held(entry);
         let overwritten = valid & read;
@@ -295,11 +296,13 @@ impl<M: Mapping> Cache<M> {
         self.lost_in(page, outcome, sectors, into, self.runtime.units.units_in(frame, units))
     }
     /// A read that kept the page's block from being erased has ended.
+    #[inline]
     pub(super) fn page_read(&self, page: Ppa, outcome: &Outcome) {
         self.blocks.read_over(page);
         self.blocks.check_retention(page, outcome, false);
     }
     /// The lost granules of a page that was read. These logical units should be in these slots of the page.
+    #[inline]
     pub(super) fn lost_in(
         &self,
         page: Ppa,
@@ -328,6 +331,7 @@ impl<M: Mapping> Cache<M> {
             _ => self.pages.granules_of(lost),
         }
     }
+    #[inline]
     fn is_unit_of(&self, record: &OobRecord, buffer: BufferId, slot: u32, lpn: Lpn) -> bool {
         // The record has the first slot's unit.
         let there = || match slot {

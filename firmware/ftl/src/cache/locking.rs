@@ -111,6 +111,7 @@ impl<M: Mapping> Cache<M> {
             }
         }
     }
+    #[inline]
     fn count_hit(&self, frame: Frame, entry: EntryId, hit: bool) {
         if hit {
             self.runtime.count(|s| s.buffer_hits += 1);

@@ -88,6 +88,7 @@ impl Durability {
         self.collected.borrow_mut().clear();
     }
     /// The pages of a word line, and whether it gets no further program.
+    #[inline]
     fn line_of(&self, ppa: Ppa) -> (Range<u32>, bool) {
         let (line, block) = (self.layout.line_of(ppa), self.layout.block_of(ppa));
         let next = match self.states.of(block) {
@@ -97,6 +98,7 @@ impl Durability {
         let is_closed = next >= line.end;
         (line, is_closed)
     }
+    #[inline]
     fn next_in(&self, block: BlockIndex) -> u32 {
         self.open.find(block).map_or(0, |(_, next)| next.into())
     }
@@ -185,6 +187,7 @@ impl Durability {
         self.valid.is_valid(at) && !self.programs.borrow().is_replaced(at)
     }
     /// Whether any unit of a page must be copied before its block is erased.
+    #[inline]
     pub(crate) fn counts_in(&self, page: Ppa) -> bool {
         let shape = self.layout.shape();
         (0..shape.per_page()).any(|slot| self.counts(shape.at(page, slot)))

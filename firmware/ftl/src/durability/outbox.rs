@@ -25,6 +25,7 @@ pub(crate) enum LogEntry {
 
 impl LogEntry {
     /// The bytes of this entry after those that `context` has coded.
+    #[inline]
     fn bytes(self, context: &mut Context) -> usize {
         match self {
             LogEntry::Map { lpn, at } => context.encode(lpn, at).bytes(),
@@ -62,6 +63,7 @@ impl PendingEntries {
             opened: 0,
         }
     }
+    #[inline]
     pub(crate) fn push(&mut self, entry: LogEntry) {
         if let LogEntry::Trim { first, count, sequence } = entry {
             // Pages that are trimmed one after the other, with no other sequence number in between, become

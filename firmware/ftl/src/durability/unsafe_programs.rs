@@ -132,6 +132,7 @@ impl UnsafePrograms {
         self.luns[self.lun_of(ppa).index()].iter().find(|program| program.ppa == ppa)
     }
     /// The state of a unit, if an unsafe program has written it.
+    #[inline]
     fn state_at(&mut self, at: Upa) -> Option<&mut UnitState> {
         let units = self.find(self.shape.page_of(at))?.units;
         Some(&mut self.units[(units + self.shape.slot_of(at)) as usize])
@@ -163,6 +164,7 @@ impl UnsafePrograms {
         self.supersede(place);
     }
     // Each change of a logical unit begins where the previous one ended.
+    #[inline]
     fn supersede(&mut self, mut place: Upa) {
         while place.is_some()
             && let Some(state) = self.state_at(place)

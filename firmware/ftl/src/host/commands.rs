@@ -32,6 +32,7 @@ impl Commands {
     pub(crate) fn new(slots: u16) -> Self {
         Commands { slots: vec![NOTHING_FAILED; usize::from(slots)], early_writes: 0, idle: Rc::default() }
     }
+    #[inline]
     pub(super) fn begin(&mut self, id: CommandId, ahead: bool) {
         let slot =
             self.slots.get_mut(usize::from(id.0)).expect("command identifiers are below command_slots");

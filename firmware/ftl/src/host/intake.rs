@@ -131,6 +131,7 @@ impl<M: Mapping> Host<M> {
         self.commands.borrow_mut().add(slice.command);
         self.slices.push(self.runtime.exec(), slice).await;
     }
+    #[inline]
     fn check_range(&self, offset: u64, length: u64) {
         let granule = u64::from(self.pages.granule_bytes());
         let end = u64::from(self.journal.own.logical_pages()) * u64::from(self.runtime.geometry.page_bytes);

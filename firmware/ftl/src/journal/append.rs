@@ -27,11 +27,13 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
+    #[inline]
     fn all(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
         let first = self.first.0;
         (first..).zip(self.tags).map_while(|(page, tag)| Some((Ppa(page), tag?)))
     }
     /// Pages that hold data, in the order in which their buffers were given.
+    #[inline]
     pub(crate) fn data(&self) -> impl Iterator<Item = (Ppa, Tag)> + use<> {
         self.all().take(self.data)
     }
@@ -160,6 +162,7 @@ impl Writer {
         let begun = self.runtime.waiting(Wait::FlashQueue, tried).await;
         begun.inspect(|_| self.count_program(Cause::Padding))
     }
+    #[inline]
     fn count_program(&self, cause: Cause) {
         self.root.mark_dirty();
         self.media.count_program(cause);

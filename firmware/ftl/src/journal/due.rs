@@ -73,6 +73,7 @@ impl Due {
     /// a LUN. The next page's lists are assumed to take as much room as the last one's, plus a range for each
     /// block opened since. Changes that are completed while the page is being written go to the page after
     /// it.
+    #[inline]
     fn fills_log_page(&self, blocks: &Blocks) -> bool {
         let lists = self.log.state.borrow().page.lists_bytes + RANGE_BYTES * blocks.outbox.opened();
         let room = (self.runtime.geometry.page_bytes as usize).saturating_sub(lists).max(ENTRIES_BYTES_MIN);
@@ -91,6 +92,7 @@ impl Due {
             && !self.log.state.borrow().ended
             && self.runtime.state() != DriveState::Booting
     }
+    #[inline]
     pub(crate) fn checkpoint_is_due(&self) -> bool {
         let log = self.log.state.borrow();
         let since = self.data_programs() - log.map.programs_then;

@@ -140,6 +140,7 @@ impl Writer<'_> {
         self.put(&value.to_le_bytes());
     }
     // Seven bits per byte, low bits first. The high bit is clear in the last byte.
+    #[inline]
     fn varint(&mut self, mut value: u32) {
         while value >= 0x80 {
             self.put(&[value as u8 | 0x80]);

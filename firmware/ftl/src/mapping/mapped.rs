@@ -121,6 +121,7 @@ impl<M: Mapping> Mapped<M> {
         self.map.get(&self.map.try_pin(page).expect("a pinned page is at hand"))
     }
     /// The number of logical pages.
+    #[inline]
     pub(crate) fn pages(&self) -> u32 {
         self.map.pages()
     }

@@ -24,6 +24,7 @@ impl Mapping for ResidentMap {
     type Room = ();
     const STORES_UNITS: bool = true;
 
+    #[inline]
     fn pages(&self) -> u32 {
         self.0.borrow().len() as u32
     }

@@ -134,6 +134,7 @@ impl Media {
 
     /// The lost sectors of a page just read, and its OOB record, with the unit in its first slot. Without a
     /// record nothing vouches for the content.
+    #[inline]
     pub(crate) fn judge(
         &self,
         outcome: &Outcome,
@@ -167,6 +168,7 @@ impl Media {
     }
     /// Begins to program a page of a block that `source` fills, if there is room for the request now. Doesn't
     /// count it.
+    #[inline]
     pub(crate) fn try_program(&self, ppa: Ppa, from: BufferId, source: FlashSource) -> Option<Tag> {
         let request = self.request(FlashOp::Program, ppa, self.pages.whole(), from).asked_by(source);
         let tag = self.port.submit(request)?;
@@ -205,6 +207,7 @@ impl Media {
         self.waiters.wait(self.runtime.exec(), begin).await
     }
     /// Wakes the tasks that wait in [`Media::queued`].
+    #[inline]
     pub(crate) fn ask_again(&self) {
         self.waiters.wake_all(self.runtime.exec());
     }
@@ -230,6 +233,7 @@ impl Media {
         let (place, block) = self.place_of(lun, block);
         (place.lun, self.runtime.restriction.row(place.lun_of_row, block, page))
     }
+    #[inline]
     fn request(&self, phase: FlashOp, ppa: Ppa, sectors: SectorRange, buffer: BufferId) -> FlashRequest {
         let (lun, block, page) = self.runtime.geometry.split_ppa(ppa);
         self.request_at(phase, lun, block, page, sectors, buffer)
@@ -264,6 +268,7 @@ impl Media {
         let submitted = self.queued(|| self.port.submit(request));
         self.runtime.waiting(Wait::FlashQueue, submitted).await
     }
+    #[inline]
     fn emit_queued(&self, request: &FlashRequest) {
         self.runtime.emit(|| Event::FlashQueued {
             task: self.runtime.task(),

@@ -129,6 +129,7 @@ impl PageBuffers {
         OobRecord::decode_as(self.shape, self.dram.borrow().oob(buffer))
     }
     /// The record of the unit in a slot of a page that was read and is intact.
+    #[inline]
     pub(crate) fn unit_record(&self, buffer: BufferId, slot: u32) -> Option<UnitRecord> {
         UnitRecord::decode(self.shape, self.dram.borrow().oob(buffer), slot)
     }
@@ -138,6 +139,7 @@ impl PageBuffers {
     }
     /// Writes the record of a data page with these units, each with its slot. Without any units the page is
     /// padding.
+    #[inline]
     pub(crate) fn put_units(
         &self,
         buffer: BufferId,

@@ -147,6 +147,7 @@ impl PageRecord {
         crc.copy_from_slice(&crc32c(record).to_le_bytes()[..CRC_BYTES]);
     }
     /// Reads what the record says about the page; `None` if it is too short, unknown or damaged.
+    #[inline]
     pub(crate) fn decode(shape: UnitShape, from: &[u8]) -> Option<Self> {
         let (crc, record) = from.get(..shape.oob_bytes())?.split_at(CRC_BYTES);
         if *crc != crc32c(record).to_le_bytes()[..CRC_BYTES] {
@@ -184,6 +185,7 @@ impl UnitShape {
 }
 
 /// Whether a page with this OOB holds the units of a frame, each in its own slot and without lost sectors.
+#[inline]
 pub(crate) fn is_whole_page_of(shape: UnitShape, owner: PageOwner, oob: &[u8]) -> bool {
     let first = shape.first_of(Frame(owner.0)).0;
     let is_there = |slot| UnitRecord::decode(shape, oob, slot).is_some_and(|unit| unit.lpn.0 == first + slot);

@@ -78,6 +78,7 @@ impl Runtime {
         *self.stats.borrow()
     }
     /// What the drive can do.
+    #[inline]
     pub(crate) fn state(&self) -> DriveState {
         self.stats.borrow().state
     }

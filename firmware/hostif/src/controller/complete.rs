@@ -13,6 +13,7 @@ use zerocopy::IntoBytes;
 
 impl Controller {
     /// Ends a command. Its entry follows after the completion latency, as soon as the queue has room.
+    #[inline]
     pub(crate) fn finish(
         &mut self,
         ports: &mut ControllerPorts,
@@ -32,6 +33,7 @@ impl Controller {
     }
 
     /// Posts a command's entry, or stalls it while its queue is full.
+    #[inline]
     pub(crate) fn post(&mut self, ports: &mut ControllerPorts, permit: Permit) {
         let slot = &self.slots[permit.id()];
         if slot.is_orphan() {

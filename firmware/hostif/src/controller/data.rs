@@ -14,6 +14,7 @@ use aster_wire::nvme::prp::PRP_ENTRY_BYTES;
 
 impl Controller {
     /// Begins to walk the PRPs of a command over `bytes` bytes.
+    #[inline]
     pub(crate) fn begin_walk(
         &mut self,
         ports: &ControllerPorts,
@@ -30,6 +31,7 @@ impl Controller {
         self.continue_walk(ports, permit)
     }
     /// Continues the walk, with the list page in the slot's scratch memory if one was fetched.
+    #[inline]
     fn continue_walk(&mut self, ports: &ControllerPorts, permit: &Permit) -> Result<Walked, Status> {
         let scratch = self.dma.layout().scratch(permit.id());
         self.dma.walks().walk(permit.id(), &ports.sram[scratch..scratch + SCRATCH_BYTES])

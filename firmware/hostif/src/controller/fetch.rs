@@ -15,6 +15,7 @@ use zerocopy::FromBytes;
 impl Controller {
     /// Sends fetches while a queue has entries and a slot is free. Each queue has at most one fetch in
     /// flight; entries that the host adds meanwhile come with the next one.
+    #[inline]
     pub(crate) fn fetch(&mut self, ports: &mut ControllerPorts) {
         if !self.lifecycle.takes_commands() || self.config.fetching == Fetching::ByWorkers {
             return;
@@ -36,6 +37,7 @@ impl Controller {
         }
     }
 
+    #[inline]
     fn fetch_from(&mut self, ports: &mut ControllerPorts, queue: u16, limit: u32) -> u32 {
         let most = limit.min(u32::from(self.config.fetch_batch));
         let Some(Entries { address, count }) = self.queues.begin_fetch(queue, most) else { return 0 };
@@ -83,6 +85,7 @@ impl Controller {
     }
 
     /// Decodes a command whose fetch latency is over.
+    #[inline]
     pub(crate) fn decode(&mut self, ports: &mut ControllerPorts, permit: Permit) {
         let id = permit.id();
         let slot = &self.slots[id];

@@ -72,6 +72,7 @@ impl Controller {
         }
     }
 
+    #[inline]
     pub(crate) fn start_io(&mut self, ports: &mut ControllerPorts, permit: Permit) {
         let namespace = self.namespace();
         let slot = &self.slots[permit.id()];
@@ -119,6 +120,7 @@ impl Controller {
         let decoded = self.set.fetched(&issued, bytes);
         self.go_on(ports, permit, decoded);
     }
+    #[inline]
     fn go_on(&mut self, ports: &mut ControllerPorts, permit: Permit, decoded: Result<Decoded, Status>) {
         let way = match decoded {
             Ok(decoded) => self.way_of(ports, &permit, decoded),
@@ -194,6 +196,7 @@ impl Controller {
     }
 
     /// Goes on with a command whose PRPs have been walked as far as possible.
+    #[inline]
     pub(crate) fn walked(&mut self, ports: &mut ControllerPorts, permit: Permit, walked: Walked) {
         match walked {
             Walked::All => self.forward(ports, permit),
@@ -202,6 +205,7 @@ impl Controller {
     }
 
     /// Hands a command to the FTL, or parks it during a pause.
+    #[inline]
     pub(crate) fn forward(&mut self, ports: &mut ControllerPorts, permit: Permit) {
         let Some(permit) = self.park(ports, permit) else { return };
         let slot = self.slots.hand_to_ftl(permit);

@@ -35,6 +35,7 @@ impl Controller {
 
     /// Writes BAR0 in 4 or 8 bytes. Other sizes and unaligned accesses have no defined effect (NVMe 1.4 §3.1)
     /// and none here.
+    #[inline]
     pub(crate) fn write_register(&mut self, ports: &mut ControllerPorts, offset: u64, size: u8, value: u64) {
         if !matches!(size, 4 | 8) || !offset.is_multiple_of(size.into()) {
             return;
@@ -46,6 +47,7 @@ impl Controller {
         self.pump(ports);
     }
 
+    #[inline]
     fn write_dword(&mut self, ports: &mut ControllerPorts, offset: u64, value: u32) {
         let (register, from) = match Target::decode(offset, DOORBELL_STRIDE) {
             Target::Doorbell(doorbell) => return self.ring_doorbell(ports, doorbell, value),

@@ -46,6 +46,7 @@ impl DependencyChecker {
     }
 
     /// Takes a set of one to [`SET_MAX`] operations, in their order. There must be room.
+    #[inline]
     pub fn deposit(&mut self, kinds: &[OperationKind], lun: LunIndex, buffer: BufferId) -> SetId {
         assert!((1..=SET_MAX).contains(&kinds.len()), "a set of {} operations", kinds.len());
         let slot = self.free.pop().expect("whoever deposits has looked whether there is room");
@@ -58,6 +59,7 @@ impl DependencyChecker {
     }
 
     /// Delivers the next deliverable operation, with the read-transfer that follows a read-trigger (C33).
+    #[inline]
     pub fn deliver(&mut self) -> Option<(Operation, Option<Operation>)> {
         let id = self.deliverable.pop_front()?;
         let first = self.take(id);
@@ -82,6 +84,7 @@ impl DependencyChecker {
 
     /// `operation` has been completed, so the next one of its set becomes deliverable. Returns true when it
     /// was the set's last.
+    #[inline]
     pub fn completed(&mut self, operation: &Operation) -> bool {
         let id = operation.set;
         let set = self.set(id);

@@ -29,6 +29,7 @@ impl PriorityManager {
         PriorityManager { first: vec![0; usize::from(channels)], ways }
     }
     /// Sorts a channel's candidates; the first goes first.
+    #[inline]
     pub fn order(&mut self, channel: usize, candidates: &mut [Candidate]) {
         let (first, ways) = (self.first[channel], self.ways);
         candidates.sort_unstable_by_key(|c| (c.kind.priority(), (c.way + ways - first) % ways));

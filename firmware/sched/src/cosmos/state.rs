@@ -69,6 +69,7 @@ impl StateManager {
         self.ways[lun.index()].state
     }
     /// Idle to busy: the way has been given its head at `at`.
+    #[inline]
     pub fn begin(&mut self, lun: LunIndex, tag: Tag, at: Instant) {
         let way = &mut self.ways[lun.index()];
         assert_eq!(way.state, WayState::Idle, "a busy way takes no operation");
@@ -79,12 +80,14 @@ impl StateManager {
         self.ways[lun.index()].issued
     }
     /// A busy way goes on.
+    #[inline]
     pub fn advance(&mut self, lun: LunIndex, stage: WayStage) {
         let way = &mut self.ways[lun.index()];
         assert!(matches!(way.state, WayState::Busy(_)), "{:?} goes on to {stage:?}", way.state);
         way.state = WayState::Busy(stage);
     }
     /// Busy to done or fail.
+    #[inline]
     pub fn end(&mut self, lun: LunIndex, outcome: Outcome) {
         let way = &mut self.ways[lun.index()];
         assert!(matches!(way.state, WayState::Busy(_)), "{:?} ends", way.state);
@@ -122,6 +125,7 @@ impl StateManager {
         core::mem::take(&mut self.ways[lun.index()].retries)
     }
     /// Done or fail to idle. `read` when the head was a transfer whose data can be asked for again.
+    #[inline]
     pub fn conclude(&mut self, lun: LunIndex, read: bool) -> Verdict {
         let retries_max = self.retries_max;
         let way = &mut self.ways[lun.index()];

@@ -28,6 +28,7 @@ impl ReservationStation {
         self.queued == 0
     }
     /// Queues an operation.
+    #[inline]
     pub fn push(&mut self, operation: Operation) {
         self.queued += 1;
         match operation.kind.is_host_dma() {
@@ -40,6 +41,7 @@ impl ReservationStation {
         self.host.front()
     }
     /// Takes the head: the host interface controller has its own queue, and host DMA is never repeated.
+    #[inline]
     pub fn take_host(&mut self) -> Option<Operation> {
         let head = self.host.pop_front();
         self.queued -= usize::from(head.is_some());
@@ -51,6 +53,7 @@ impl ReservationStation {
         self.ways[lun.index()].front()
     }
     /// Removes a way's head, which is over.
+    #[inline]
     pub fn release(&mut self, lun: LunIndex) -> Operation {
         self.queued -= 1;
         self.ways[lun.index()].pop_front().expect("a way that works has a head")

@@ -88,6 +88,7 @@ impl Queues {
         fits
     }
     /// The next of the words outside that fits now.
+    #[inline]
     fn next_inside(&mut self) -> Option<u16> {
         let room = |queue: &VecDeque<u16>| queue.len() < DISPATCH_QUEUE;
         let (high, normal) = (room(&self.high), room(&self.normal));
@@ -140,6 +141,7 @@ impl ControlPath {
     }
 
     /// Sends an access of `slot` down the path.
+    #[inline]
     pub(super) fn send(&self, at: Instant, slot: u16, lun: LunIndex, segment: Segment) -> Descent {
         let word = ControlWord::Access { lun, segment };
         if self.filtered(at, &word) != Passage::Down {

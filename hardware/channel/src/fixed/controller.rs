@@ -191,6 +191,7 @@ impl FixedController {
     }
 
     /// Takes the unit's next request, if the unit is free.
+    #[inline]
     fn next_request(&self, unit: &Unit) -> Option<Next> {
         let mut module = unit.module.borrow_mut();
         if !module.is_idle() {
@@ -206,6 +207,7 @@ impl FixedController {
     }
 
     /// Carries out the steps that a module asks for, until it waits for something.
+    #[inline]
     fn carry_out(&self, slot: usize, first: Next) {
         let unit = &self.units[slot];
         let mut next = Some(first);
@@ -243,6 +245,7 @@ impl FixedController {
     }
 
     /// Issues the segment to the engine, which starts it when the arbiter or dispatcher chooses it.
+    #[inline]
     fn drive(&self, slot: usize, segment: Segment, linger: Duration) {
         let place = self.units[slot].place;
         if segment.kind == SegmentKind::Reset {

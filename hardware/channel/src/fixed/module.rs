@@ -102,6 +102,7 @@ impl Module {
     }
 
     /// Starts a new request. `fault` gets the reason if a target can't be served.
+    #[inline]
     pub(super) fn begin(
         &mut self,
         tag: Tag,
@@ -120,6 +121,7 @@ impl Module {
     }
 
     /// The segment that was sent last has ended.
+    #[inline]
     pub(super) fn ended(
         &mut self,
         result: Result<TxnResult, Box<TxnFault>>,
@@ -218,6 +220,7 @@ impl Module {
         }
     }
 
+    #[inline]
     fn next_target(&mut self, config: &FixedConfig, now: Instant, fault: &mut dyn FnMut(FlashError)) -> Next {
         let (request, target) = self.current();
         let flags = request.flags;
@@ -308,6 +311,7 @@ impl Module {
     }
 
     /// The target has ended: continues with the next one, or ends the request.
+    #[inline]
     fn done(
         &mut self,
         outcome: Outcome,

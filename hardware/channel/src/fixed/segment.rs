@@ -178,6 +178,7 @@ fn line_commands(segment: &Segment, config: &FixedConfig) -> (Option<u8>, u8) {
     (Some(prefix), if last { command::PROGRAM_CONFIRM } else { one_shot.load_confirm })
 }
 
+#[inline]
 fn select_column(segment: &Segment, txn: &mut Txn, place: Place, column: Column) {
     if place.names_row {
         txn.cmd(command::CHANGE_READ_COLUMN_ENHANCED).col_row(column, segment.target.row);

@@ -26,6 +26,7 @@ impl LunModel {
     }
 
     /// Begins to load a page from `column` on; `further` if it must continue a program.
+    #[inline]
     pub fn begin_program(&mut self, loading: &Loading, column: Column, further: bool) -> Result<(), Refusal> {
         let &Loading { target, one_shot, copyback } = loading;
         let plane = target.at.plane;
@@ -46,6 +47,7 @@ impl LunModel {
         self.collected.admit(Gathers::Programs, target.at)
     }
     /// Puts data into the register of the page that is being loaded.
+    #[inline]
     pub fn data_in(
         &mut self,
         loading: &Loading,

@@ -174,6 +174,7 @@ impl PageRegisters {
 
     /// Puts data into a plane's register, from the next column on. `copyback` when it keeps what a COPYBACK
     /// READ has read.
+    #[inline]
     pub fn data_in(
         &mut self,
         (plane, copyback): (u8, bool),

@@ -12,6 +12,7 @@ use aster_units::{BlockAddr, Content, PageInBlock, SECTOR_BYTES, mix64};
 
 impl Die {
     /// The array's side of a read at `level_mv`: fills `register` and adds to the block's reads.
+    #[inline]
     pub fn load(&mut self, at: PageAddr, level_mv: f64, register: &mut Register) {
         let PageAddr { block, page, .. } = at;
         self.totals.reads += 1;
@@ -299,6 +300,7 @@ impl Die {
 }
 
 /// The errors of both kinds on the page of `seed`.
+#[inline]
 fn flip_both<F: Fn(u32) -> f64>(
     seed: u64,
     [above, below]: [f64; 2],

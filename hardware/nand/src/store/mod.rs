@@ -180,6 +180,7 @@ impl Die {
 
     /// The array's side of a program; true if it passes. `cut` says that a loss of power or a RESET
     /// interrupted it.
+    #[inline]
     pub fn program(&mut self, at: PageAddr, register: &mut Register, cut: bool) -> bool {
         self.fetch(u16::MAX, register);
         let PageAddr { block, page, slc, .. } = at;

@@ -90,6 +90,7 @@ pub(super) const SUM_BYTES: usize = 4;
 
 /// Puts the checksums of a slot's `bytes` into `sums`: one for each [`SUMMED_BYTES`] of them, the last
 /// for the rest.
+#[inline]
 pub(super) fn sums_of(bytes: &[u8], sums: &mut [u8]) {
     for (part, sum) in bytes.chunks(SUMMED_BYTES).zip(sums.chunks_exact_mut(SUM_BYTES)) {
         sum.copy_from_slice(&crc32c(part).to_le_bytes());

@@ -135,6 +135,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
     }
 
     /// Handles an interrupt: takes completions and issues what may follow.
+    #[inline]
     pub fn on_interrupt(&mut self, vector: u16) {
         if vector == ADMIN_VECTOR {
             self.shared.driver.interrupt(vector);
@@ -284,6 +285,7 @@ impl<B: Bar + 'static, L: LatencySink> Runner<B, L> {
     }
 
     /// Call this after any event: begins the next wave when it is due, and computes the next deadline.
+    #[inline]
     fn after_event(&mut self, now: Instant) {
         loop {
             while self.exit_all != (false, false) && self.end_with_others() {

@@ -112,6 +112,7 @@ impl Controller {
     }
 
     /// Completes a deletion that waited for the queue's DMA to end.
+    #[inline]
     pub(crate) fn check_deletion(&mut self, ports: &mut ControllerPorts, id: u16) {
         if let Some(slot) = self.queues.end_deletion(id) {
             let permit = self.slots.resume(slot, CommandStage::Deleting);

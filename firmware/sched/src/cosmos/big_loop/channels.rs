@@ -53,6 +53,7 @@ impl Channels {
         debug_assert!(self.working[channel] as usize <= self.ways[channel].len(), "more work than ways");
     }
     /// A way's operation has ended.
+    #[inline]
     pub fn end(&mut self, channel: usize) {
         assert!(self.working[channel] > 0, "a way of channel {channel} ends, and none works");
         self.working[channel] -= 1;

@@ -49,6 +49,7 @@ impl BigLoop {
     /// the first word of a pass and after each. The answer is always yes, since the controller has more
     /// entries than ways. The cost counts as the status checker's, which does all reads of the controllers'
     /// registers (3.3.3).
+    #[inline]
     fn look_for_room(&mut self) {
         self.time.access_channels(Function::StatusChecker, 1);
         self.time.account(LoopPart::Status);

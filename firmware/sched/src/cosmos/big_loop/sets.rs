@@ -70,6 +70,7 @@ impl OperationSets {
     }
 
     /// Takes a transfer: a set of its own, or what follows a flash request that is still to come.
+    #[inline]
     pub fn take_transfer(&mut self, tag: DmaTag, request: DmaRequest) {
         if let Some(flash) = request.after {
             let left = self.following[flash.index()].replace((tag, request));
@@ -85,6 +86,7 @@ impl OperationSets {
     }
     /// Takes a flash request and the transfer that follows it. If the scheduler doesn't accept it, the
     /// transfer comes back.
+    #[inline]
     pub fn take_request(&mut self, tag: Tag, request: FlashRequest) -> Result<(), Option<Follower>> {
         let follower = self.following[tag.index()].take();
         let buffer = request.targets()[0].buffer;
@@ -109,10 +111,12 @@ impl OperationSets {
     }
 
     /// The next operation that may go, with the read-transfer that goes with it.
+    #[inline]
     pub fn deliver(&mut self) -> Option<(Operation, Option<Operation>)> {
         self.checker.deliver()
     }
     /// An operation has been completed. Returns true if it was the last of its set.
+    #[inline]
     pub fn completed(&mut self, operation: &Operation) -> bool {
         self.checker.completed(operation)
     }

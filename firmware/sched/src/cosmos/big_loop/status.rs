@@ -72,6 +72,7 @@ impl BigLoop {
     /// Accounts an operation that has ended, flash operation or host DMA. Its end counts as sensed when the
     /// status checker has checked it and before anything else is done (C66): what follows is the firmware's
     /// time.
+    #[inline]
     fn finished(&mut self, operation: &Operation, issued: Instant, sensed: Instant, status: u8) {
         self.time.account(LoopPart::Status);
         self.time.spend(Function::DependencyChecker, self.config.costs.finish);
@@ -200,6 +201,7 @@ impl BigLoop {
     }
 
     /// A way's head has ended.
+    #[inline]
     fn ended(&mut self, channel: usize, lun: LunIndex, outcome: Outcome) {
         self.channels.end(channel);
         self.states.end(lun, outcome);
@@ -223,6 +225,7 @@ impl BigLoop {
         self.conclude(head, outcome);
     }
     /// As [`Self::over`], no matter what the way's read level is.
+    #[inline]
     pub(super) fn conclude(&mut self, head: Operation, mut outcome: Outcome) {
         let failed = outcome.status != FlashStatus::Done;
         if head.kind == OperationKind::ReadTransfer || failed {

@@ -51,6 +51,7 @@ impl HostTransfers {
         self.spare.pop().unwrap_or_default()
     }
     /// All units of an operation have been issued, the first of them at `issued`.
+    #[inline]
     pub fn issued(&mut self, operation: Operation, issued: Instant, units: Vec<DmaTag>) {
         debug_assert!(operation.kind.is_host_dma(), "{:?} is issued as host DMA", operation.kind);
         self.in_flight.push_back(InFlight { operation, issued, units, failed: None, done: None });
