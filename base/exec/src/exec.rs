@@ -462,7 +462,7 @@ impl Exec {
         self.carry_on(id, taken);
     }
     /// Polls a task's future, which was taken from it.
-    #[inline]
+    #[inline(always)]
     fn carry_on(&self, id: u32, taken: Option<BoxedTask>) {
         // The task has already ended, or is being polled.
         let Some(mut future) = taken else { return };

@@ -128,6 +128,7 @@ impl Tasks {
 
     /// Counts `task` as running if the scheduler admits it. If no operation runs, none will end and cause
     /// another question, so this one must start.
+    #[inline]
     fn count_in(&self, task: &FlashTask, is_idle: bool) -> bool {
         !self.claimed.borrow()[task.package as usize] && self.count_admitted(task, is_idle)
     }
@@ -143,6 +144,7 @@ impl Tasks {
         }
         admitted
     }
+    #[inline]
     fn count_out(&self, task: &FlashTask) {
         self.in_packages.borrow_mut()[task.package as usize] -= 1;
         self.in_drive.set(self.in_drive.get() - 1);

@@ -330,7 +330,12 @@ impl ChannelPort {
         if self.slots[first].issued.get() > now {
             return None;
         }
-        pending.remove(0);
+        // Mostly it is the only one.
+        if pending.len() == 1 {
+            pending.clear();
+        } else {
+            pending.remove(0);
+        }
         Some(first)
     }
     #[inline]

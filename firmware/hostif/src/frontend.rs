@@ -195,6 +195,7 @@ impl NvmeFrontEnd {
             observer(size);
         }
     }
+    #[inline]
     fn with(&self, act: impl FnOnce(&mut Controller, &mut ControllerPorts)) {
         let mut controller = self.controller.borrow_mut();
         {

@@ -50,11 +50,12 @@ pub struct LinkStats {
     pub interrupts: u64,
 }
 
-/// An operation on its way.
+/// An operation on its way, with what is told of it when it happens.
 struct Due {
     at: Instant,
     ticket: LinkTicket,
-    what: What,
+    bytes: u32,
+    dma: bool,
 }
 
 /// The properties of an operation that the link uses.
@@ -103,6 +104,8 @@ impl Carried {
 #[derive(Default)]
 struct Lane {
     free_at: Cell<Instant>,
+    /// When the operation that was accepted last happens. It is in `due`, or its time is past.
+    last_at: Cell<Instant>,
     due: RefCell<Fifo<Due>>,
 }
 
@@ -186,14 +189,19 @@ impl Link {
         let mut due = lane.due.borrow_mut();
         if arrives <= now && due.is_empty() {
             drop(due);
-            self.emit(ticket, what);
-            return;
+            return self.emit(ticket, from_host, dma, bytes);
         }
-        let at = due.back().map_or(arrives, |last| arrives.max(last.at));
+        let at = arrives.max(lane.last_at.get());
+        lane.last_at.set(at);
+        debug_assert_eq!(
+            at,
+            due.back().map_or(arrives, |last| arrives.max(last.at)),
+            "operations keep order"
+        );
         if due.is_empty() {
             self.arm(at, from_host);
         }
-        due.push_back(Due { at, ticket, what });
+        due.push_back(Due { at, ticket, bytes, dma });
     }
 
     #[inline]
@@ -206,14 +214,15 @@ impl Link {
         let now = self.exec.now();
         let mut due = self.lanes[lane].due.borrow_mut();
         while let Some(next) = due.pop_front_if(|next| next.at <= now) {
-            self.emit(next.ticket, next.what);
+            self.emit(next.ticket, lane == FROM_HOST, next.dma, next.bytes);
         }
         if let Some(next) = due.front() {
             self.arm(next.at, lane == FROM_HOST);
         }
     }
 
-    fn emit(&self, ticket: LinkTicket, What { dma, from_host, bytes, .. }: What) {
+    #[inline]
+    fn emit(&self, ticket: LinkTicket, from_host: bool, dma: bool, bytes: u32) {
         if dma {
             self.recorder.emit(self.exec.now(), || Event::DmaFinished { from_host, bytes });
         }

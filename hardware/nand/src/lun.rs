@@ -102,6 +102,7 @@ impl LunModel {
         }
     }
 
+    #[inline]
     fn carry_out_due(&mut self, at: Instant) {
         loop {
             if self.array.has_ended(at) {

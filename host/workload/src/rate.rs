@@ -50,6 +50,7 @@ impl Schedule {
 
     /// When the next request is due, counted from the start; `None` when it may go at any time. The first one
     /// is due at once.
+    #[inline]
     pub(crate) fn due(&self) -> Option<Duration> {
         let even = |done: u128, rate: u64| {
             let picos = done.saturating_mul(PICOS_PER_SECOND) / u128::from(rate);

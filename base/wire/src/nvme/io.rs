@@ -119,6 +119,7 @@ impl BlockRange {
             tags: TagDword15(sqe.dword(15)),
         }
     }
+    #[inline]
     fn encode(&self, opcode: IoOpcode, nsid: u32) -> Sqe {
         Sqe::new(opcode.raw(), nsid)
             .with_dword(10, self.slba as u32)

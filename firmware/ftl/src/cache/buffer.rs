@@ -273,6 +273,7 @@ impl DataBuffer {
         self.unlink(id.0);
         LockResult::Locked { entry: id, lock: Lock::Exclusive, hit }
     }
+    #[inline]
     fn request_absent(&mut self, frame: Frame, clean_only: bool) -> LockResult {
         let id = if let Some(id) = self.free.pop() {
             id

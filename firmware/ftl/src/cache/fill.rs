@@ -231,6 +231,7 @@ impl<M: Mapping> Cache<M> {
         self.media.begin_read_now(read.page, read.sectors, into, Cause::Host)
     }
     /// The read of an entry's page has ended.
+    #[inline]
     pub(crate) fn page_filled(&self, read: &PageRead, outcome: &Outcome) -> Filled {
         let Lacking { entry, frame, units, .. } = read.lacking;
         let lost = self.frame_read(read.page, frame, units, read.sectors, BufferId(entry.0), outcome);
@@ -283,6 +284,7 @@ impl<M: Mapping> Cache<M> {
     }
     /// Units of a frame that lie in their own slots of a page have been read. Returns the lost granules:
     /// those that can't be corrected now, and those that the page itself notes as lost when it was written.
+    #[inline]
     fn frame_read(
         &self,
         page: Ppa,

@@ -238,6 +238,7 @@ impl Media {
         let (lun, block, page) = self.runtime.geometry.split_ppa(ppa);
         self.request_at(phase, lun, block, page, sectors, buffer)
     }
+    #[inline]
     fn request_at(
         &self,
         phase: FlashOp,

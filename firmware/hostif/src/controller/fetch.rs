@@ -74,6 +74,7 @@ impl Controller {
         }
     }
     /// Decodes a command that has been fetched, now or when its fetch latency is over.
+    #[inline]
     pub(crate) fn begin_decoding(&mut self, ports: &mut ControllerPorts, permit: Permit) {
         if self.config.fetch_latency.is_zero() {
             return self.decode(ports, permit);

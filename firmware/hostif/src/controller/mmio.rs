@@ -62,6 +62,7 @@ impl Controller {
         }
     }
 
+    #[inline]
     fn ring_doorbell(&mut self, ports: &mut ControllerPorts, doorbell: Doorbell, value: u32) {
         if !self.lifecycle.takes_doorbells() {
             return;
