@@ -204,7 +204,8 @@ impl Device {
     /// Processes up to `most` instants at which something is due, but only those before `host`, the
     /// instant at which the host has something to do. `carry` carries DMA out at the end of its instant:
     /// the drive goes on there, and the instant counts once more. Stops early when the drive sends an
-    /// interrupt, which [`Device::next_out`] gives. Returns the number of instants. It is at least one: the
+    /// interrupt, which [`Device::next_out`] gives. `carry` must not use the device. Returns the number of
+    /// instants. It is at least one: the
     /// first instant is processed in any case.
     #[inline]
     pub fn advance_until_interrupt(

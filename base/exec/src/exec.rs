@@ -292,7 +292,8 @@ impl Exec {
 
     /// Does what is due instant by instant: the first one in any case, and then further ones before `before`,
     /// up to `most` in all. Asks `goes_on` at the end of each. What that makes ready is still due at the same
-    /// instant, which then counts once more. Returns how many instants it were.
+    /// instant, which then counts once more, as if the caller had left and come back. Returns how many
+    /// instants were processed.
     pub fn advance_while(
         &self,
         before: Option<Instant>,
@@ -349,7 +350,8 @@ impl Exec {
     }
 
     /// Drops all tasks, handlers and events. A device calls it when it is dropped. Handlers hold
-    /// executors and executors hold handlers; this breaks the cycle.
+    /// executors and executors hold handlers; this breaks the cycle. No handler may call it, nor drop the
+    /// last owner of what calls it: handlers can't be dropped while one of them fires.
     pub fn shut_down(&self) {
         let tasks = core::mem::take(&mut *self.0.tasks.borrow_mut());
         let handlers = core::mem::take(&mut *self.0.handlers.borrow_mut());

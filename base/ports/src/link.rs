@@ -342,7 +342,7 @@ impl LinkPort {
     }
     /// Run mode: has `carry` carry out the DMA that is to happen now, and answers it with what `carry`
     /// returns. DMA from before the last reset is answered without it. An interrupt stays, and so does what
-    /// comes behind it: returns `false` then.
+    /// comes behind it: returns `false` then. `carry` must not use the port, which is borrowed meanwhile.
     #[inline]
     pub fn carry_dma(&self, carry: impl FnMut(&LinkOp) -> Result<(), BadAddress>) -> bool {
         !self.has_out() || self.carry_first(carry)
