@@ -237,7 +237,7 @@ fn compare_all(all: &[Compared]) {
             compared.overrides, compared.distribution
         );
         println!("{found}");
-        let (most, waf_within) = if long { (compared.most, compared.waf_within) } else { (0.1, 0.05) };
+        let (most, waf_within) = if long { (compared.most, compared.waf_within) } else { (0.1, 0.07) };
         if distance > most || (steady / waf - 1.0).abs() > waf_within {
             wrong.push(found);
         }

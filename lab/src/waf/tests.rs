@@ -90,16 +90,41 @@ fn luns_that_are_one_pool_copy_what_the_simulation_of_one_pool_copies() {
         let victims = vec!["greedy", "d-choices", "fifo"];
         let passes = Passes { settle: 3, measure: 4 };
         let over_provisioning = if unit_bytes == 0 || long { vec![7.0, 14.0, 28.0] } else { vec![14.0] };
-        let mut report = go(&Plan { victims, passes, over_provisioning, ..plan });
-        // Copies of several victims lie side by side, old data beside hot data: at 90/10 up to 21 % more is
-        // copied than by one victim at a time (docs/adr/0016).
-        let is_far = |point: &Point| point.hot_percent != 50;
-        let off = |point: &Point| point.error_percent().expect("a single stream is simulated").abs();
-        let far = report.points.iter().filter(|point| is_far(point));
-        assert!(far.map(off).all(|off| off < 24.0), "{}", table(&report));
-        report.points.retain(|point| !is_far(point));
-        agrees(&report);
+        let report = go(&Plan { victims, passes, over_provisioning, ..plan });
+        copies_about_what_is_simulated(&report, |point| {
+            // FIFO never takes a block whose pages all count. How many cold ones there are is chance in a
+            // pool that small: in units of 4 KiB the simulation is 26 % below theory here.
+            let is_chance = (point.victims, point.hot_percent) == ("fifo", 90);
+            if is_chance && point.over_provisioning_percent == 7.0 { 16.0 } else { ERROR_PERCENT_MAX }
+        });
     }
+}
+
+/// A drive's victims are in work side by side, and those of the simulation one after the other. But the
+/// drive keeps copies of young and of old victims apart, and may copy less for that.
+fn copies_about_what_is_simulated(report: &Report, most: impl Fn(&Point) -> f64) {
+    let off = |point: &Point| point.error_percent().expect("a single stream is simulated");
+    let agrees = |point: &Point| {
+        let least = if point.hot_percent == 50 { -ERROR_PERCENT_MAX } else { -15.0 };
+        (least..most(point)).contains(&off(point))
+    };
+    assert!(report.points.iter().all(agrees), "{}", table(report));
+}
+
+/// Sixteen LUNs of larger blocks in units of 4 KiB. Runs only with `ASTER_LONG=1` (`make test-all`).
+#[test]
+fn many_luns_that_are_one_pool_copy_what_the_simulation_copies() {
+    if std::env::var("ASTER_LONG").as_deref() != Ok("1") {
+        return;
+    }
+    let mut profile = shipped("ideal").unwrap_or_else(|error| panic!("{error}"));
+    (profile.restrict.channels, profile.restrict.ways) = (Some(4), Some(4));
+    (profile.restrict.blocks_per_lun, profile.restrict.pages_per_block) = (Some(128), Some(64));
+    let victims = vec!["greedy", "d-choices", "fifo"];
+    let (over_provisioning, hot_percents) = (vec![7.0, 14.0, 28.0], vec![50, 90]);
+    let passes = Passes { settle: 3, measure: 4 };
+    let plan = Plan { victims, over_provisioning, hot_percents, passes, ..Plan::new("ideal", profile, 1) };
+    copies_about_what_is_simulated(&go(&plan), |_| ERROR_PERCENT_MAX);
 }
 
 #[test]

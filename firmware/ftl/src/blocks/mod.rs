@@ -1,6 +1,7 @@
 //! The blocks as the rooms above see them: what happens to them, who waits for it, and the decisions that are
 //! pieces of a drive.
 
+pub(crate) mod ages;
 pub(crate) mod assigner;
 pub(crate) mod buffer_pool;
 pub(crate) mod collection;

@@ -1,5 +1,6 @@
 //! The block table: passes on what happens to a block to each part that must know.
 
+use crate::blocks::ages::{Age, Ages};
 use crate::blocks::pool_luns::PoolLuns;
 use crate::blocks::striping::{Placed, Striping};
 use crate::durability::lines::{self, Durability};
@@ -30,6 +31,8 @@ use aster_units::{Lpn, LunIndex, Ppa, Upa};
 pub(crate) enum Destination {
     /// Anywhere in this pool.
     Pool(PoolIndex),
+    /// Anywhere in this pool, beside copies of victims of this age.
+    Copies(PoolIndex, Age),
     /// To this LUN, for instance since a word line has been begun there.
     Lun(LunIndex),
 }
@@ -65,6 +68,8 @@ pub(crate) struct Blocks {
     pub(crate) streams: HostStreams,
     // In a pool of several LUNs: which of them a page goes to.
     striping: Striping,
+    // And which copies lie together.
+    ages: Ages,
 }
 
 impl Blocks {
@@ -83,6 +88,7 @@ impl Blocks {
         let wear = Rc::new(Wear::new(layout, config.care.wear_levelling));
         let free = Rc::new(FreeLists::new(layout, &wear));
         let open = Rc::new(OpenBlocks::new(layout, config.streams));
+        let ages = Ages::new(layout, &open);
         let in_flight = Rc::new(InFlight::new(layout));
         let in_work = Rc::new(VictimsInWork::new(layout));
         let evacuation = Rc::new(Evacuation::new(layout, &states));
@@ -130,6 +136,7 @@ impl Blocks {
             valid,
             outbox,
             striping: Striping::new(order),
+            ages,
         }
     }
     /// Returns to the state of a new table.
@@ -149,6 +156,7 @@ impl Blocks {
         self.durability.forget();
         self.outbox.forget();
         self.streams.forget();
+        self.ages.forget();
     }
 
     // ---- blocks as they are stored ----
@@ -223,23 +231,31 @@ impl Blocks {
     /// host may not use the reserve.
     #[inline]
     pub(crate) fn next_page(&self, to: Destination, stream: Stream) -> Next {
-        match to {
-            Destination::Lun(lun) => self.next_page_in(lun, stream),
-            Destination::Pool(pool) if self.layout.has_one_lun() => {
-                self.next_page_in(self.layout.first_lun(pool), stream)
-            }
-            Destination::Pool(pool) => self.next_page_of(pool, stream),
+        let (pool, age) = match to {
+            Destination::Lun(lun) => return self.next_page_in(lun, stream),
+            Destination::Pool(pool) => (pool, None),
+            Destination::Copies(pool, age) => (pool, Some(age)),
+        };
+        if self.layout.has_one_lun() {
+            return self.next_page_in(self.layout.first_lun(pool), stream);
         }
+        self.next_page_of(pool, stream, age)
     }
     /// The page that the stream's next program goes to in a pool of several LUNs.
-    fn next_page_of(&self, pool: PoolIndex, stream: Stream) -> Next {
+    fn next_page_of(&self, pool: PoolIndex, stream: Stream, age: Option<Age>) -> Next {
         let may_open = || self.room.may_open(pool, stream);
         if self.outbox.is_behind() && self.free.is_logged() && may_open() {
             return Next::NotFreeListed;
         }
-        let placed = self.striping.choose(stream, &self.luns_for(pool, stream));
+        let placed = self.striping.choose(stream, &self.luns_for(pool, stream, age));
         match placed {
-            Placed::On(lun) => self.next_page_in(lun, stream),
+            Placed::On(lun) => {
+                let next = self.next_page_in(lun, stream);
+                if let Some(age) = age {
+                    self.ages.copies(age, lun);
+                }
+                next
+            }
             Placed::NotListed if self.free.is_logged() => Next::NotFreeListed,
             Placed::NotListed | Placed::Nowhere => {
                 let lent = self.room.lent_to(pool, stream).filter(|_| !may_open());
@@ -247,9 +263,16 @@ impl Blocks {
             }
         }
     }
-    fn luns_for(&self, pool: PoolIndex, stream: Stream) -> PoolLuns<'_> {
-        let Blocks { open, free, in_flight, room, .. } = self;
-        PoolLuns { pool, stream, open, free, in_flight, room }
+    fn luns_for(&self, pool: PoolIndex, stream: Stream, age: Option<Age>) -> PoolLuns<'_> {
+        let Blocks { ages, open, free, in_flight, room, .. } = self;
+        PoolLuns { pool, stream, age, ages, open, free, in_flight, room }
+    }
+    /// The age of a victim of a pool, which has just been chosen and has units to copy.
+    pub(crate) fn age_of_victim(&self, pool: PoolIndex, victim: BlockIndex) -> Age {
+        if self.layout.has_one_lun() {
+            return Age::default();
+        }
+        self.ages.of_victim(pool, self.candidates.closings_since(victim))
     }
     #[inline]
     fn next_page_in(&self, lun: LunIndex, stream: Stream) -> Next {
@@ -286,6 +309,9 @@ impl Blocks {
         self.outbox.push(LogEntry::Opened(block));
         self.states.set(block, BlockState::Open);
         self.open.open(stream, open);
+        if stream == Stream::Gc {
+            self.ages.opened(self.layout.lun_of(block));
+        }
         self.streams.opened(block, stream);
         open
     }

@@ -1,5 +1,6 @@
 //! Garbage collection: on demand, as many collectors as LUNs, copies within the pool (P5, G12).
 
+use crate::blocks::ages::Age;
 use crate::blocks::table::Destination;
 use crate::collector::moves::{Move, MoveResult, MoveStage, MovedUnit, Moves, Packing, Ready};
 use crate::collector::state::{Collector, Post};
@@ -33,13 +34,14 @@ enum Reason {
 struct Victim {
     block: BlockIndex,
     reason: Reason,
-    // Its valid units when it was begun.
+    // Its valid units when it was begun, and its age.
     valid: u32,
+    age: Age,
 }
 
 impl Victim {
     fn of(block: BlockIndex, reason: Reason) -> Self {
-        Victim { block, reason, valid: 0 }
+        Victim { block, reason, valid: 0, age: Age::default() }
     }
 }
 
@@ -60,13 +62,15 @@ pub(crate) async fn run<M: Mapping>(collector: Rc<Collector<M>>, number: LunInde
         kept: collector.runtime.buffers.gc_kept_for_packing() as usize,
         own: collector.own_buffer(number),
         room: None,
+        age: Age::default(),
         lists: (0..=depth).map(|_| Vec::with_capacity(per_page)).collect(),
         copies: Vec::with_capacity(PAGES_PER_WORD_LINE_MAX * per_page),
     };
     collector.runtime.booted().await;
     loop {
         let victim = collector.blocks.collection.wait(of.pool, || collector.begin_victim(of)).await;
-        let Victim { block: victim, reason, valid } = victim;
+        let Victim { block: victim, reason, valid, age } = victim;
+        moves.age = age;
         let emptied = match collector.room_for(number, victim).await {
             Ok(room) => {
                 moves.room = Some(room);
@@ -175,6 +179,9 @@ impl<M: Mapping> Collector<M> {
             blocks.wear.works_ahead(pool);
         }
         victim.valid = valid;
+        if valid > 0 {
+            victim.age = blocks.age_of_victim(pool, victim.block);
+        }
         blocks.in_work.begin(victim.block);
         blocks.refreshing.copies_out_of(victim.block);
         let lun = blocks.layout.lun_of(victim.block);
@@ -321,7 +328,7 @@ impl<M: Mapping> Collector<M> {
             .journal
             .writer
             .begin_programs(
-                Destination::Pool(pool),
+                Destination::Copies(pool, moves.age),
                 Stream::Gc,
                 from,
                 &copies,

@@ -1,5 +1,6 @@
 //! What is on its way out of a victim: pages that are read, units that are packed, copies in flight.
 
+use crate::blocks::ages::Age;
 use crate::page::buffers::Granules;
 use crate::terms::oob::UnitRecord;
 use alloc::collections::VecDeque;
@@ -72,6 +73,8 @@ pub(super) struct Moves<P, R> {
     pub(super) own: Option<BufferId>,
     // Room for the map changes, while a victim is being emptied.
     pub(super) room: Option<R>,
+    // The age of the victim that is being emptied.
+    pub(super) age: Age,
     // Empty lists, kept to reuse their memory.
     pub(super) lists: Vec<Vec<MovedUnit<P>>>,
     pub(super) copies: Vec<(Lpn, Upa)>,

@@ -7,6 +7,7 @@
 use super::open::Filler;
 use super::pool::{Choose, Moved, NoRoom, Pool, Work};
 use super::slots::Slot;
+use crate::blocks::ages::Age;
 use aster_parties::ClosedBlocks;
 
 /// Of so many LUNs of a pool, [`COPYING`] have an open block of copies: a LUN gets one when all others that
@@ -165,7 +166,12 @@ impl Pool {
     }
     fn begin(&mut self, victim: u32) -> Work {
         let work = self.spare.pop().unwrap_or_default();
-        Work { victim, next: victim * self.units_per_block(), after: None, ..work }
+        let age = if self.has_one_lun() || self.valid[victim as usize] == 0 {
+            Age::default()
+        } else {
+            self.ages.age_of_next(self.closings - self.closed_at[victim as usize])
+        };
+        Work { victim, next: victim * self.units_per_block(), after: None, age, ..work }
     }
     /// The first slot of the next page of a victim that has anything to copy.
     #[inline]
@@ -192,7 +198,7 @@ impl Pool {
         let mut current = self.slots.current_of_page(first, per_page);
         // A page all of whose units count is copied as it is.
         if current.count_ones() == per_page {
-            let (block, to, is_full) = self.page_for_copies()?;
+            let (block, to, is_full) = self.page_for_copies(work.age)?;
             for (to, from) in (to..).zip(first..work.next) {
                 let moved = self.moved(from);
                 self.slots.lose(from);
@@ -214,29 +220,49 @@ impl Pool {
         let of = self.slots.of(from);
         Moved { from, of: Slot { copies: of.copies.wrapping_add(1), ..of } }
     }
-    /// The next page for copies, as [`Pool::take_page`] gives it.
+    /// The next page for copies of a victim of this age, as [`Pool::take_page`] gives it.
     #[inline]
-    fn page_for_copies(&mut self) -> Result<(u32, u32, bool), NoRoom> {
-        let begun = self.open.begun(Filler::Gc, self.shape.pages_per_line);
-        let place = match begun {
+    fn page_for_copies(&mut self, age: Age) -> Result<(u32, u32, bool), NoRoom> {
+        let place = match self.begun_line(age, self.shape.pages_per_line) {
             Some(place) => place,
-            None => self.place_for_copies()?,
+            None => self.place_for_copies(age)?,
         };
         Ok(self.take_page(Filler::Gc, place))
     }
+    /// The place where copies of this age have begun so many pages that belong together.
     #[inline]
-    fn place_for_copies(&mut self) -> Result<usize, NoRoom> {
-        let open = self.open.count(Filler::Gc);
-        // While several victims are in work, one block stays free.
-        let others = usize::from(!self.in_work.is_empty());
-        if self.may_spread && open * OF_LUNS < COPYING * self.open.luns() && self.free.count() > others {
+    fn begun_line(&self, age: Age, line: u32) -> Option<usize> {
+        if line == 1 {
+            return None;
+        }
+        let is_begun =
+            |lun| self.open.of(lun, Filler::Gc).is_some_and(|open| !open.next.is_multiple_of(line));
+        self.open.next_open_of(Filler::Gc, |lun| self.copied[lun] == age && is_begun(lun))
+    }
+    #[inline]
+    fn place_for_copies(&mut self, age: Age) -> Result<usize, NoRoom> {
+        let next = self.open.next_open_of(Filler::Gc, |lun| self.copied[lun] == age);
+        if self.may_spread && self.may_open_for(age, next.is_some()) {
             if let Some(place) = self.open.next_to_open(Filler::Gc, &self.free) {
                 self.open_block(Filler::Gc, place)?;
+                self.copied[self.open.lun_at(place)] = age;
                 return Ok(place);
             }
             self.may_spread = false;
         }
-        self.open.next_open(Filler::Gc).ok_or(NoRoom)
+        next.or_else(|| self.open.next_open_of(Filler::Gc, |_| true)).ok_or(NoRoom)
+    }
+    /// Whether copies of this age may open a block. `has_any` says that they have one.
+    fn may_open_for(&self, age: Age, has_any: bool) -> bool {
+        // While several victims are in work, one block stays free.
+        let others = usize::from(!self.in_work.is_empty());
+        if !has_any {
+            return self.free.count() > others;
+        }
+        let of_other = |lun: usize| self.open.of(lun, Filler::Gc).is_some() && self.copied[lun] != age;
+        let left = usize::from(self.ages.had_lately(age.other()) && !(0..self.open.luns()).any(of_other));
+        let open = self.open.count(Filler::Gc);
+        open * OF_LUNS < COPYING * self.open.luns() && self.free.count() > others + left
     }
     /// Puts a unit with others into a page, which is programmed when it is full.
     fn pack(&mut self, work: &mut Work, slot: u32) -> Result<(), NoRoom> {
@@ -247,7 +273,7 @@ impl Pool {
         self.program_packed(work)
     }
     fn program_packed(&mut self, work: &mut Work) -> Result<(), NoRoom> {
-        let (block, to, is_full) = self.page_for_copies()?;
+        let (block, to, is_full) = self.page_for_copies(work.age)?;
         let mut gained = 0;
         for (slot, at) in (to..to + self.shape.units_per_page).zip(0..) {
             match work.packing.get(at) {
@@ -268,7 +294,8 @@ impl Pool {
     /// Fills what is left of a page, and of the pages that are programmed together with it, with units of the
     /// next victim.
     fn complete_copies(&mut self, work: &mut Work, choose: Choose<'_>) -> Result<(), NoRoom> {
-        let begun = |pool: &Pool| pool.open.begun(Filler::Gc, pool.shape.pages_at_once);
+        let age = work.age;
+        let begun = |pool: &Pool| pool.begun_line(age, pool.shape.pages_at_once);
         while !work.packing.is_empty() || begun(self).is_some() {
             let next = self.next_victim(work, choose).filter(|&next| self.valid[next as usize] > 0);
             let Some(next) = next else {

@@ -149,13 +149,14 @@ impl OpenBlocks {
         let next = self.next[filler as usize];
         (next..self.order.len()).chain(0..next)
     }
-    /// The place of the next LUN in which the filler has a block.
+    /// The place of the next LUN in which the filler has a block, of those that are `wanted`.
     #[inline]
-    pub(super) fn next_open(&self, filler: Filler) -> Option<usize> {
+    pub(super) fn next_open_of(&self, filler: Filler, wanted: impl Fn(usize) -> bool) -> Option<usize> {
         if self.count(filler) == 0 {
             return None;
         }
-        self.in_order(filler).find(|&place| self.of(self.lun_at(place), filler).is_some())
+        let is_open = |lun| self.of(lun, filler).is_some() && wanted(lun);
+        self.in_order(filler).find(|&place| is_open(self.lun_at(place)))
     }
     /// The place of the next LUN in which the filler has no block and may open one. If all such LUNs are
     /// behind, it is one of these.

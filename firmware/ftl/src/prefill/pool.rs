@@ -3,6 +3,7 @@
 
 use super::open::{Filler, FreeBlocks, OpenBlocks};
 use super::slots::{NONE, Slot, Slots};
+use crate::blocks::ages::{Age, VictimAges};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -56,6 +57,8 @@ pub(super) struct Work {
     /// In a pool of several LUNs: the block whose units complete the last page. It is nobody else's
     /// meanwhile.
     pub(super) after: Option<u32>,
+    /// Its age: its copies lie beside those of other such victims.
+    pub(super) age: Age,
 }
 
 /// A pool's blocks for data, LUN after LUN; a block's number is its LUN's number in the pool times the blocks
@@ -80,6 +83,9 @@ pub(super) struct Pool {
     // Something has happened since a further victim was looked for, and a further LUN for copies.
     pub(super) may_begin: bool,
     pub(super) may_spread: bool,
+    // In a pool of several LUNs: ages of the last victims, and per LUN that of what is copied there.
+    pub(super) ages: VictimAges,
+    pub(super) copied: Vec<Age>,
     // Of a pool of one LUN, or empty lists.
     pub(super) spare: Vec<Work>,
     /// Units that the host has programmed, and units that were copied.
@@ -92,7 +98,8 @@ impl Pool {
     /// units.
     pub(super) fn new(shape: PoolShape, free: Vec<VecDeque<u32>>, order: Box<[u32]>, units: u32) -> Self {
         let units_per_block = shape.pages_per_block * shape.units_per_page;
-        let blocks = free.len() * shape.blocks_per_lun as usize;
+        let luns = free.len();
+        let blocks = luns * shape.blocks_per_lun as usize;
         let slots = blocks * units_per_block as usize;
         Pool {
             shape,
@@ -108,6 +115,8 @@ impl Pool {
             in_work: VecDeque::new(),
             may_begin: true,
             may_spread: true,
+            ages: VictimAges::NONE,
+            copied: vec![Age::default(); luns],
             spare: Vec::new(),
             host_units: 0,
             copied_units: 0,

@@ -109,6 +109,10 @@ impl Candidates {
 
     // ---- what there is to collect ----
 
+    /// How many blocks have been closed, and victims been chosen, since the block was closed.
+    pub(crate) fn closings_since(&self, block: BlockIndex) -> u64 {
+        self.closings.get() - self.blocks.borrow().closed_at[block.at()]
+    }
     pub(crate) fn has(&self, block: BlockIndex) -> bool {
         self.blocks.borrow().valid[block.at()] != NO_CANDIDATE
     }

@@ -92,8 +92,12 @@ impl Room {
     }
     /// Whether a stream may open another block of the pool.
     pub(crate) fn may_open(&self, pool: PoolIndex, stream: Stream) -> bool {
+        self.may_open_beside(pool, stream, 0)
+    }
+    /// As [`Room::may_open`], if `left` more free blocks are to be left alone.
+    pub(crate) fn may_open_beside(&self, pool: PoolIndex, stream: Stream, left: usize) -> bool {
         let free = self.free.in_pool(pool);
-        free > self.kept_in(pool, stream) && !(stream.is_host() && self.is_promised(pool, free))
+        free > self.kept_in(pool, stream) + left && !(stream.is_host() && self.is_promised(pool, free))
     }
     /// Whether the next of the `free` blocks of a pool is needed by victims in work. A single one does with
     /// the reserve.
