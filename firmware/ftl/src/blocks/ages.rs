@@ -91,6 +91,10 @@ impl Ages {
         self.victims.iter().for_each(|victims| *victims.borrow_mut() = VictimAges::NONE);
         self.copied.iter().for_each(|copied| copied.set(None));
     }
+    /// Goes on with these last victims.
+    pub(super) fn adopt(&self, pool: PoolIndex, victims: VictimAges) {
+        *self.victims[pool.at()].borrow_mut() = victims;
+    }
     /// The age of a victim that was chosen when so many blocks had been closed after it.
     pub(super) fn of_victim(&self, pool: PoolIndex, closings: u64) -> Age {
         self.victims[pool.at()].borrow_mut().age_of_next(closings)

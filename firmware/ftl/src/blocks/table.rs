@@ -1,6 +1,6 @@
 //! The block table: passes on what happens to a block to each part that must know.
 
-use crate::blocks::ages::{Age, Ages};
+use crate::blocks::ages::{Age, Ages, VictimAges};
 use crate::blocks::pool_luns::PoolLuns;
 use crate::blocks::striping::{Placed, Striping};
 use crate::durability::lines::{self, Durability};
@@ -200,6 +200,10 @@ impl Blocks {
             BlockState::Bad | BlockState::Retired | BlockState::Log => {}
         }
         Ok(())
+    }
+    /// The ages of a pool's last victims, as they were.
+    pub(crate) fn adopt_ages(&self, pool: PoolIndex, victims: VictimAges) {
+        self.ages.adopt(pool, victims);
     }
     /// The entry to be stored for a block.
     pub(crate) fn entry(&self, block: BlockIndex) -> BlockEntry {

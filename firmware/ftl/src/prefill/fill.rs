@@ -143,6 +143,19 @@ impl Filling {
         for (block, entry) in closed.chain(rest) {
             table.adopt(block, entry).map_err(|why| BootError::NotFilled { why })?;
         }
+        // The table has closed one block after the other. How old they are counts for victim policies: a
+        // cold block may have been closed long before the next younger one.
+        let count = pools.len() as u64;
+        let closings = count * pools.iter().map(|pool| pool.closings).max().unwrap_or(0);
+        table.candidates.set_closings(closings);
+        for (of, pool) in layout.all_pools().zip(pools) {
+            let first = layout.blocks_of_pool(of).start as u32;
+            for (at, block) in pool.closed() {
+                let age = (pool.closings - at) * count;
+                table.candidates.was_closed(BlockIndex(first + block), closings - age);
+            }
+            table.adopt_ages(of, pool.ages);
+        }
         Ok(())
     }
     /// Programs all pages.

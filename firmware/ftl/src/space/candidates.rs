@@ -69,6 +69,14 @@ impl Candidates {
         self.closings.set(self.closings.get() + 1);
         self.blocks.borrow_mut().closed_at[block.at()] = self.closings.get();
     }
+    /// So many blocks have been closed.
+    pub(crate) fn set_closings(&self, closings: u64) {
+        self.closings.set(closings);
+    }
+    /// The block was closed when so many others had been.
+    pub(crate) fn was_closed(&self, block: BlockIndex, at: u64) {
+        self.blocks.borrow_mut().closed_at[block.at()] = at;
+    }
     /// The block can be collected. It has `valid` valid units.
     pub(crate) fn offer(&self, block: BlockIndex, valid: u32) {
         assert!(valid <= self.layout.units_per_block(), "{block:?} holds more than it can");
