@@ -111,7 +111,7 @@ fn the_page_shows_the_example_as_it_is() {
         include_str!("../../examples/own-ftl/src/ftl.rs"),
         include_str!("../../examples/own-ftl/src/log.rs"),
         include_str!("../../examples/own-ftl/src/shared.rs"),
-        include_str!("../../tests/tests/mappings.rs"),
+        include_str!("../../tests/tests/drive/mappings.rs"),
     ];
     let shown: Vec<&str> = blocks(page, "rust").collect();
     assert!(shown.len() >= 3, "how it is chosen, how it is run, how it is tortured");

@@ -1,7 +1,7 @@
 //! The bodies of the fuzz targets in `fuzz/`: what a host, a client or a file may do to a drive, drawn
 //! from arbitrary bytes.
 //!
-//! Each is an ordinary function that panics if the drive misbehaves. `tests/tests/fuzz.rs` runs all of
+//! Each is an ordinary function that panics if the drive misbehaves. `tests/tests/drive/fuzz.rs` runs all of
 //! them on bytes from a seed and on earlier findings; `fuzz/` passes them to libFuzzer (docs/fuzzing.md).
 
 mod bar;

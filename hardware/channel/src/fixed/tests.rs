@@ -1,5 +1,5 @@
 //! Tests of the parts of the fixed controllers. Whole controllers are tested on a bench
-//! (`tests/tests/controllers.rs`).
+//! (`tests/tests/flash/controllers.rs`).
 
 use super::config::FixedConfig;
 use super::module::{Module, Next};

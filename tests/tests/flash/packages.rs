@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 /// The tiny profile on another package.
 fn on(part: &str) -> Profile {
-    let tiny = include_str!("../../profiles/tiny.toml");
+    let tiny = include_str!("../../../profiles/tiny.toml");
     let (head, rest) = tiny.split_once("[geometry]").expect("a table");
     let (_, rest) = rest.split_once("[channel]").expect("a table");
     let text = format!("{head}[geometry]\nchannels = 1\n[package]\npart = \"{part}\"\n[channel]{rest}");
