@@ -220,11 +220,11 @@ fn a_drive_that_begins_anew_is_not_behind_its_host() {
 #[test]
 fn the_papers_ftl_has_room_after_any_number_of_losses_of_power() {
     for (failures, content, raid, count) in [
-        (0, Content::Full, RaidName::Off, cuts(30, 500)),
-        (0, Content::Fingerprint, RaidName::Off, cuts(70, 500)),
-        (2_000, Content::Fingerprint, RaidName::Off, cuts(40, 500)),
-        (0, Content::Full, RaidName::Fixed, cuts(30, 500)),
-        (2_000, Content::Fingerprint, RaidName::Rotating, cuts(40, 500)),
+        (0, Content::Full, RaidName::Off, cuts(24, 500)),
+        (0, Content::Fingerprint, RaidName::Off, cuts(24, 500)),
+        (2_000, Content::Fingerprint, RaidName::Off, cuts(24, 500)),
+        (0, Content::Full, RaidName::Fixed, cuts(24, 500)),
+        (2_000, Content::Fingerprint, RaidName::Rotating, cuts(24, 500)),
     ] {
         let mut profile = profile("host-ftl-small");
         profile.target.as_mut().expect("a target").raid = Some(raid);
@@ -258,8 +258,8 @@ fn the_papers_ftl_has_room_on_blocks_of_two_pages() {
 #[test]
 fn the_papers_ftl_writes_data_anew_and_takes_nothing_along() {
     for (content, raid, count) in [
-        (Content::Full, RaidName::Off, cuts(40, 500)),
-        (Content::Fingerprint, RaidName::Fixed, cuts(40, 500)),
+        (Content::Full, RaidName::Off, cuts(24, 500)),
+        (Content::Fingerprint, RaidName::Fixed, cuts(24, 500)),
     ] {
         let mut profile = profile("host-ftl-small");
         profile.target.as_mut().expect("a target").raid = Some(raid);

@@ -577,9 +577,9 @@ fn check(machine: &Machine, contents: Contents) -> Contents {
 #[test]
 fn repaired_groups_survive_cuts_at_any_event() {
     for (raid, window) in [(RaidName::Off, None), (RaidName::Rotating, None), (RaidName::Off, Some(4))] {
-        let during: u64 = (0..cases(2, 8)).map(|seed| cut_while_repaired((raid, window), seed)).sum();
+        let during: u64 = (0..cases(1, 8)).map(|seed| cut_while_repaired((raid, window), seed)).sum();
         println!("{raid:?}, window {window:?}: {during} cuts while a table was stored, or soon after");
-        assert!(during > 10, "{during}");
+        assert!(during > 3, "{during}");
     }
 }
 /// Cuts a drive again and again until few spare blocks are left. Returns how often a table was being stored,
