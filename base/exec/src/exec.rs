@@ -1,6 +1,6 @@
 use crate::core_state::CoreState;
 use crate::ids::{HandlerId, TaskId};
-use crate::ready::{Ready, ReadyQueue};
+use crate::ready::ReadyQueue;
 use crate::stack::{BoxedTask, RunningStack, pend};
 use crate::timers::TimerQueue;
 use alloc::boxed::Box;
@@ -46,15 +46,15 @@ pub struct Roster {
     pub handlers: Vec<&'static str>,
 }
 
-// Targets of timed events: handlers count up from 0, tasks from TASK, cores from CORE.
+// Targets of timed events, and of what is ready: handlers count up from 0, tasks from TASK, cores from CORE.
 const TASK: u32 = 1 << 30;
 const CORE: u32 = 1 << 31;
 
 struct Task {
-    // `None` while the task is being polled and after it has ended.
-    future: Option<BoxedTask>,
+    // Borrowed while the task is being polled; `None` after it has ended.
+    future: RefCell<Option<BoxedTask>>,
     core: Option<Rc<CoreState>>,
-    queued: bool,
+    queued: Cell<bool>,
 }
 
 #[inline]
@@ -66,11 +66,13 @@ pub(crate) struct Inner {
     now: Cell<Instant>,
     queue: RefCell<TimerQueue>,
     ready: ReadyQueue,
+    // Tasks are borrowed while one of them is polled, and handlers while the clock is advanced. What comes to
+    // them meanwhile stands in a list of its own, with the numbers behind these.
     tasks: RefCell<Vec<Task>>,
-    // Borrowed while one of them handles an event. Those that are registered meanwhile stand in `late`, with
-    // the numbers behind these.
+    late_tasks: RefCell<Vec<Task>>,
     handlers: RefCell<Vec<Rc<dyn Handler>>>,
-    late: RefCell<Vec<Rc<dyn Handler>>>,
+    late_handlers: RefCell<Vec<Rc<dyn Handler>>>,
+    has_late: Cell<bool>,
     pub(crate) cores: RefCell<Vec<Rc<CoreState>>>,
     // How many tasks wait for a core, of all cores together. Mostly none does, and then no core's queue needs
     // to be looked at.
@@ -102,8 +104,10 @@ impl Exec {
             queue: RefCell::default(),
             ready: ReadyQueue::default(),
             tasks: RefCell::default(),
+            late_tasks: RefCell::default(),
             handlers: RefCell::default(),
-            late: RefCell::default(),
+            late_handlers: RefCell::default(),
+            has_late: Cell::new(false),
             cores: RefCell::default(),
             parked: Cell::new(0),
             current: Cell::new(u32::MAX),
@@ -136,17 +140,11 @@ impl Exec {
     /// Registers a handler for timed events and posts.
     pub fn register(&self, handler: Rc<dyn Handler>) -> HandlerId {
         self.0.roster.borrow_mut().handlers.push(handler.name());
-        let mut late = self.0.late.borrow_mut();
-        late.push(handler);
-        let registered = match self.0.handlers.try_borrow_mut() {
-            Ok(mut handlers) => {
-                handlers.append(&mut late);
-                handlers.len()
-            }
-            // One of them is handling an event.
-            Err(_) => self.0.handlers.borrow().len() + late.len(),
-        };
+        self.0.late_handlers.borrow_mut().push(handler);
+        self.0.has_late.set(true);
+        let registered = self.0.handlers.borrow().len() + self.0.late_handlers.borrow().len();
         assert!(registered < TASK as usize, "too many handlers");
+        self.0.take_late();
         HandlerId(registered as u32 - 1)
     }
 
@@ -171,7 +169,7 @@ impl Exec {
     /// returned. Cheaper than an event. Parts call each other this way to avoid re-entry.
     #[inline]
     pub fn post(&self, handler: HandlerId, token: u64) {
-        self.0.ready.push(Ready::Post(handler.0, token));
+        self.0.ready.push(handler.0, token);
     }
 
     /// Adds a task that runs on no particular core: polling it is never delayed.
@@ -187,11 +185,14 @@ impl Exec {
         future: BoxedTask,
     ) -> TaskId {
         self.0.roster.borrow_mut().tasks.push(name);
-        let mut tasks = self.0.tasks.borrow_mut();
-        let id = tasks.len() as u32;
+        let future = RefCell::new(Some(future));
+        self.0.late_tasks.borrow_mut().push(Task { future, core: core.cloned(), queued: Cell::new(true) });
+        self.0.has_late.set(true);
+        let spawned = self.0.tasks.borrow().len() + self.0.late_tasks.borrow().len();
+        let id = spawned as u32 - 1;
         assert!(id < TASK, "too many tasks");
-        tasks.push(Task { future: Some(future), core: core.cloned(), queued: true });
-        self.0.ready.push(Ready::Task(id));
+        self.0.take_late();
+        self.0.ready.push(TASK + id, 0);
         TaskId(id)
     }
 
@@ -204,11 +205,11 @@ impl Exec {
     /// Has `task` polled at this instant. If it is woken twice, it is polled once.
     #[inline]
     pub fn wake(&self, task: TaskId) {
-        if let Some(t) = self.0.tasks.borrow_mut().get_mut(task.0 as usize)
-            && !t.queued
+        // A late task is queued already.
+        if let Some(found) = self.0.tasks.borrow().get(task.0 as usize)
+            && !found.queued.replace(true)
         {
-            t.queued = true;
-            self.0.ready.push(Ready::Task(task.0));
+            self.0.ready.push(TASK + task.0, 0);
         }
     }
 
@@ -220,11 +221,12 @@ impl Exec {
     }
 
     /// Waits until the clock shows `at`.
-    pub async fn sleep_until(&self, at: Instant) {
+    #[inline]
+    pub fn sleep_until(&self, at: Instant) -> impl Future<Output = ()> {
         let mut armed = false;
         pend(
-            || (self.now() >= at).then_some(()),
-            || {
+            move || (self.now() >= at).then_some(()),
+            move || {
                 if !armed {
                     armed = true;
                     self.wake_at(at, self.current());
@@ -232,7 +234,6 @@ impl Exec {
                 self.suspend()
             },
         )
-        .await;
     }
 
     /// Carries `future` out, and calls `tell` before it first waits, if it does. For callers that would
@@ -260,8 +261,9 @@ impl Exec {
     }
 
     /// Waits for `duration`.
-    pub async fn sleep(&self, duration: Duration) {
-        self.sleep_until(self.now() + duration).await;
+    #[inline]
+    pub fn sleep(&self, duration: Duration) -> impl Future<Output = ()> {
+        self.sleep_until(self.now() + duration)
     }
 
     /// When the executor next has something to do; `None` if only outside input can cause any. Does not
@@ -276,67 +278,17 @@ impl Exec {
 
     /// Does everything that is due up to and including `until`, then sets the clock to `until`.
     pub fn advance_to(&self, until: Instant) {
-        loop {
-            self.drain_ready();
-            let Some((at, target, token)) = self.0.queue.borrow_mut().pop_due(until) else { break };
-            if at > self.now() {
-                self.0.now.set(at);
-                count(&self.0.instants);
-            }
-            self.dispatch(target, token);
-        }
-        if until > self.now() && until != Instant::MAX {
-            self.0.now.set(until);
-        }
+        self.0.advance_to(until);
     }
 
     /// Does what is due instant by instant: the first one in any case, and then further ones before `before`,
     /// up to `most` in all. Asks `goes_on` at the end of each. What that makes ready is still due at the same
     /// instant, which then counts once more, as if the caller had left and come back. Returns how many
     /// instants were processed.
-    pub fn advance_while(
-        &self,
-        before: Option<Instant>,
-        most: u32,
-        mut goes_on: impl FnMut() -> bool,
-    ) -> u32 {
+    pub fn advance_while(&self, before: Option<Instant>, most: u32, goes_on: impl FnMut() -> bool) -> u32 {
         let Some(first) = self.next_deadline() else { return 0 };
         let last = before.map_or(Instant::MAX, |before| before - Duration::from_picos(1)).max(first);
-        // The first instant may be the one at which the clock stands.
-        let mut instants = u32::from(first == self.now());
-        loop {
-            self.drain_ready();
-            let is_over = self.0.queue.borrow().next().is_none_or(|next| next > self.now());
-            if is_over && instants > 0 {
-                if instants >= most || !goes_on() {
-                    break;
-                }
-                if self.has_ready() {
-                    instants += 1;
-                    continue;
-                }
-            }
-            let Some((at, target, token)) = self.0.queue.borrow_mut().pop_due(last) else { break };
-            if is_over {
-                self.0.now.set(at);
-                count(&self.0.instants);
-                instants += 1;
-            }
-            self.dispatch(target, token);
-        }
-        instants
-    }
-
-    #[inline]
-    fn dispatch(&self, target: u32, token: u64) {
-        count(&self.0.events);
-        if target >= CORE {
-            self.core_is_free(target - CORE);
-        } else if target >= TASK {
-            self.poll_or_park(target - TASK);
-        } else {
-            self.deliver(target, token);
-        }
+        self.0.advance_while(first, last, most, goes_on)
     }
 
     /// Moves the clock to `at` without delivering what is due then, so that outside input can go first.
@@ -350,30 +302,17 @@ impl Exec {
     }
 
     /// Drops all tasks, handlers and events. A device calls it when it is dropped. Handlers hold
-    /// executors and executors hold handlers; this breaks the cycle. No handler may call it, nor drop the
-    /// last owner of what calls it: handlers can't be dropped while one of them fires.
+    /// executors and executors hold handlers; this breaks the cycle. No handler and no task may call it, nor
+    /// drop the last owner of what calls it: they can't be dropped while one of them runs.
     pub fn shut_down(&self) {
+        self.0.take_late();
         let tasks = core::mem::take(&mut *self.0.tasks.borrow_mut());
         let handlers = core::mem::take(&mut *self.0.handlers.borrow_mut());
-        let late = core::mem::take(&mut *self.0.late.borrow_mut());
         let cores = core::mem::take(&mut *self.0.cores.borrow_mut());
         self.0.queue.borrow_mut().clear();
         self.0.ready.clear();
         self.0.parked.set(0);
-        drop((tasks, handlers, late, cores));
-    }
-
-    #[inline]
-    fn drain_ready(&self) {
-        while let Some(next) = self.0.ready.pop() {
-            match next {
-                Ready::Task(id) => self.poll_or_park(id),
-                Ready::Post(handler, token) => {
-                    count(&self.0.posts);
-                    self.deliver(handler, token);
-                }
-            }
-        }
+        drop((tasks, handlers, cores));
     }
 
     #[inline]
@@ -381,66 +320,6 @@ impl Exec {
         !self.0.ready.is_empty()
     }
 
-    #[inline]
-    fn deliver(&self, handler: u32, token: u64) {
-        let handlers = self.0.handlers.borrow();
-        match handlers.get(handler as usize) {
-            Some(handler) => handler.fire(token),
-            None => self.deliver_late(handler as usize - handlers.len(), token),
-        }
-    }
-    /// To a handler that was registered while another one was handling the event that goes on.
-    #[cold]
-    fn deliver_late(&self, late: usize, token: u64) {
-        let handler = Rc::clone(&self.0.late.borrow()[late]);
-        handler.fire(token);
-    }
-
-    /// Polls a task, or parks it when its core is busy or others wait for it.
-    #[inline]
-    fn poll_or_park(&self, id: u32) {
-        let taken = {
-            let mut tasks = self.0.tasks.borrow_mut();
-            let task = &mut tasks[id as usize];
-            if let Some(core) = &task.core
-                && (core.is_busy(self.now()) || self.is_waited_for(core))
-            {
-                return self.park(id, core);
-            }
-            task.queued = false;
-            task.future.take()
-        };
-        self.carry_on(id, taken);
-        if self.0.parked.get() > 0 {
-            self.serve_parked(id);
-        }
-    }
-    /// Polls the tasks that have begun to wait for the core of a task that was polled.
-    fn serve_parked(&self, id: u32) {
-        let core = self.0.tasks.borrow().get(id as usize).and_then(|task| task.core.clone());
-        if let Some(core) = core.filter(|core| self.is_waited_for(core)) {
-            self.run_core(&core);
-        }
-    }
-
-    /// Whether tasks wait for a core.
-    #[inline]
-    fn is_waited_for(&self, core: &CoreState) -> bool {
-        let is_not_empty = || !core.waiting.borrow().is_empty();
-        debug_assert!(
-            self.0.parked.get() > 0 || !is_not_empty(),
-            "a task waits for core {} uncounted",
-            core.index
-        );
-        self.0.parked.get() > 0 && is_not_empty()
-    }
-
-    #[inline]
-    fn park(&self, id: u32, core: &CoreState) {
-        core.waiting.borrow_mut().push_back(TaskId(id));
-        self.0.parked.set(self.0.parked.get() + 1);
-        self.arm_core(core);
-    }
     /// The task keeps a core until that is free: it waits before all others, once.
     #[inline]
     pub(crate) fn keep_core(&self, task: TaskId, core: &CoreState) {
@@ -450,62 +329,212 @@ impl Exec {
             self.0.parked.set(self.0.parked.get() + 1);
         }
         drop(waiting);
+        self.0.arm_core(core);
+    }
+}
+
+/// The executor at work.
+impl Inner {
+    fn advance_to(&self, until: Instant) {
+        self.take_late();
+        let handlers = self.handlers.borrow();
+        loop {
+            self.drain_ready(&handlers);
+            let Some((at, target, token)) = self.queue.borrow_mut().pop_due(until) else { break };
+            if at > self.now.get() {
+                self.now.set(at);
+                count(&self.instants);
+            }
+            self.dispatch(&handlers, target, token);
+        }
+        if until > self.now.get() && until != Instant::MAX {
+            self.now.set(until);
+        }
+    }
+
+    /// As [`Exec::advance_while`], up to and including `last`. `first` is when something is due.
+    #[inline]
+    fn advance_while(
+        &self,
+        first: Instant,
+        last: Instant,
+        most: u32,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> u32 {
+        self.take_late();
+        let handlers = self.handlers.borrow();
+        // The first instant may be the one at which the clock stands.
+        let mut instants = u32::from(first == self.now.get());
+        loop {
+            self.drain_ready(&handlers);
+            let mut queue = self.queue.borrow_mut();
+            if queue.is_none_by(self.now.get()) {
+                drop(queue);
+                // The instant is over.
+                if instants > 0 {
+                    if instants >= most || !goes_on() {
+                        break;
+                    }
+                    if !self.ready.is_empty() {
+                        instants += 1;
+                        continue;
+                    }
+                }
+                queue = self.queue.borrow_mut();
+                let Some(at) = queue.next().filter(|at| *at <= last) else { break };
+                self.now.set(at);
+                count(&self.instants);
+                instants += 1;
+            }
+            let Some((_, target, token)) = queue.pop() else { break };
+            drop(queue);
+            self.dispatch(&handlers, target, token);
+        }
+        instants
+    }
+
+    #[inline]
+    fn drain_ready(&self, handlers: &[Rc<dyn Handler>]) {
+        while let Some((target, token)) = self.ready.pop() {
+            if target & TASK == 0 {
+                count(&self.posts);
+                self.deliver(handlers, target, token);
+            } else {
+                self.poll_or_park(target - TASK);
+            }
+        }
+    }
+
+    /// Does what was due.
+    #[inline]
+    fn dispatch(&self, handlers: &[Rc<dyn Handler>], target: u32, token: u64) {
+        count(&self.events);
+        if target < TASK {
+            self.deliver(handlers, target, token);
+        } else if target < CORE {
+            self.poll_or_park(target - TASK);
+        } else {
+            self.core_is_free(target - CORE);
+        }
+    }
+
+    #[inline]
+    fn deliver(&self, handlers: &[Rc<dyn Handler>], handler: u32, token: u64) {
+        match handlers.get(handler as usize) {
+            Some(handler) => handler.fire(token),
+            None => self.deliver_late(handler as usize - handlers.len(), token),
+        }
+    }
+    /// To a handler that was registered since the clock has been advanced.
+    #[cold]
+    fn deliver_late(&self, late: usize, token: u64) {
+        let handler = Rc::clone(&self.late_handlers.borrow()[late]);
+        handler.fire(token);
+    }
+
+    /// Takes what has come late, as far as nothing is borrowed.
+    #[inline]
+    fn take_late(&self) {
+        if self.has_late.get() {
+            self.join_late();
+        }
+    }
+    #[cold]
+    fn join_late(&self) {
+        let (mut tasks, mut handlers) = (self.late_tasks.borrow_mut(), self.late_handlers.borrow_mut());
+        if let Ok(mut all) = self.tasks.try_borrow_mut() {
+            all.append(&mut tasks);
+        }
+        if let Ok(mut all) = self.handlers.try_borrow_mut() {
+            all.append(&mut handlers);
+        }
+        self.has_late.set(!tasks.is_empty() || !handlers.is_empty());
+    }
+
+    /// Polls a task, or parks it when its core is busy or others wait for it.
+    #[inline]
+    fn poll_or_park(&self, id: u32) {
+        let tasks = self.tasks.borrow();
+        let task = &tasks[id as usize];
+        if let Some(core) = &task.core
+            && (core.is_busy(self.now.get()) || self.is_waited_for(core))
+        {
+            return self.park(id, core);
+        }
+        self.poll(id, task);
+        if self.parked.get() > 0
+            && let Some(core) = &task.core
+        {
+            self.run_core(core, &tasks);
+        }
+        drop(tasks);
+        self.take_late();
+    }
+
+    /// Whether tasks wait for a core.
+    #[inline]
+    fn is_waited_for(&self, core: &CoreState) -> bool {
+        let is_not_empty = || !core.waiting.borrow().is_empty();
+        debug_assert!(
+            self.parked.get() > 0 || !is_not_empty(),
+            "a task waits for core {} uncounted",
+            core.index
+        );
+        self.parked.get() > 0 && is_not_empty()
+    }
+
+    #[inline]
+    fn park(&self, id: u32, core: &CoreState) {
+        core.waiting.borrow_mut().push_back(TaskId(id));
+        self.parked.set(self.parked.get() + 1);
         self.arm_core(core);
     }
 
     #[inline]
-    fn poll(&self, id: u32) {
-        let taken = {
-            let mut tasks = self.0.tasks.borrow_mut();
-            let task = &mut tasks[id as usize];
-            task.queued = false;
-            task.future.take()
-        };
-        self.carry_on(id, taken);
-    }
-    /// Polls a task's future, which was taken from it.
-    #[inline(always)]
-    fn carry_on(&self, id: u32, taken: Option<BoxedTask>) {
-        // The task has already ended, or is being polled.
-        let Some(mut future) = taken else { return };
-        count(&self.0.polls);
-        let outer = self.0.current.replace(id);
-        let ended = future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
-        self.0.current.set(outer);
-        if !ended && let Some(task) = self.0.tasks.borrow_mut().get_mut(id as usize) {
-            task.future = Some(future);
+    fn poll(&self, id: u32, task: &Task) {
+        task.queued.set(false);
+        // The task is being polled, or has ended.
+        let Ok(mut future) = task.future.try_borrow_mut() else { return };
+        let Some(polled) = future.as_mut() else { return };
+        count(&self.polls);
+        let outer = self.current.replace(id);
+        let ended = polled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        self.current.set(outer);
+        if ended {
+            *future = None;
         }
     }
 
     #[inline]
     fn arm_core(&self, core: &CoreState) {
         if !core.armed.replace(true) {
-            let at = core.free_at().max(self.now());
-            self.0.queue.borrow_mut().push(at, CORE + core.index, 0);
+            let at = core.free_at().max(self.now.get());
+            self.queue.borrow_mut().push(at, CORE + core.index, 0);
         }
     }
 
     #[inline]
     fn core_is_free(&self, index: u32) {
-        let core = Rc::clone(&self.0.cores.borrow()[index as usize]);
+        let core = Rc::clone(&self.cores.borrow()[index as usize]);
         core.armed.set(false);
-        self.run_core(&core);
+        self.run_core(&core, &self.tasks.borrow());
+        self.take_late();
     }
 
     /// Polls the tasks that waited for a core, oldest first, until one charges it or none is left.
     #[inline]
-    fn run_core(&self, core: &CoreState) {
+    fn run_core(&self, core: &CoreState, tasks: &[Task]) {
         loop {
             if core.waiting.borrow().is_empty() {
                 return;
             }
-            if core.is_busy(self.now()) {
+            if core.is_busy(self.now.get()) {
                 return self.arm_core(core);
             }
             let next = core.waiting.borrow_mut().pop_front();
-            if let Some(task) = next {
-                self.0.parked.set(self.0.parked.get() - 1);
-                self.poll(task.0);
+            if let Some(TaskId(id)) = next {
+                self.parked.set(self.parked.get() - 1);
+                self.poll(id, &tasks[id as usize]);
             }
         }
     }

@@ -19,11 +19,14 @@ const LAST: u64 = 1 << 63;
 #[derive(Clone, Copy)]
 pub(crate) struct TimedEvent {
     pub(crate) at: u64,
-    order: u64,
+    pub(crate) order: u64,
     pub(crate) token: u64,
 }
 
 impl TimedEvent {
+    /// Later than all events.
+    pub(crate) const NEVER: Self = TimedEvent { at: u64::MAX, order: u64::MAX, token: 0 };
+
     #[inline]
     pub(crate) fn new(at: Instant, sequence: u64, target: u32, token: u64, last: bool) -> Self {
         let order = if last { LAST | u64::from(target) << 32 } else { sequence << 32 };
@@ -107,6 +110,7 @@ impl Heap {
         }
         Some(first)
     }
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -3,48 +3,69 @@
 use crate::fifo::Fifo;
 use core::cell::{Cell, RefCell};
 
-/// Something to be done at this instant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ready {
-    /// A task to be polled.
-    Task(u32),
-    /// A handler's call, with its token.
-    Post(u32, u64),
+/// What is called or polled at this instant, by the number that timed events have for it, and the token that
+/// it is called with.
+pub(crate) type Ready = (u32, u64);
+
+/// Stands for nothing.
+const NOTHING: u32 = u32::MAX;
+
+/// A queue, first in first out. The first one stands in a cell before the queue: most events make one thing
+/// ready, which is taken before there is another.
+pub(crate) struct ReadyQueue {
+    /// Its target is [`NOTHING`] when nothing is ready.
+    first: Cell<Ready>,
+    /// How many are behind it.
+    behind: Cell<u32>,
+    rest: RefCell<Fifo<Ready>>,
 }
 
-/// A queue, first in first out. What becomes ready while nothing else is stands in a cell before the queue:
-/// most events make one thing ready, which is taken before there is another.
-#[derive(Default)]
-pub(crate) struct ReadyQueue {
-    first: Cell<Option<Ready>>,
-    /// What comes behind it. When it has been taken, the first of these comes next.
-    rest: RefCell<Fifo<Ready>>,
+impl Default for ReadyQueue {
+    fn default() -> Self {
+        ReadyQueue { first: Cell::new((NOTHING, 0)), behind: Cell::default(), rest: RefCell::default() }
+    }
 }
 
 impl ReadyQueue {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.first.get().is_none() && self.rest.borrow().is_empty()
+        self.first.get().0 == NOTHING
     }
     #[inline]
-    pub(crate) fn push(&self, ready: Ready) {
+    pub(crate) fn push(&self, target: u32, token: u64) {
         if self.is_empty() {
-            self.first.set(Some(ready));
+            self.first.set((target, token));
         } else {
-            self.rest.borrow_mut().push_back(ready);
+            self.push_behind((target, token));
         }
+    }
+    #[inline(never)]
+    fn push_behind(&self, ready: Ready) {
+        self.rest.borrow_mut().push_back(ready);
+        self.behind.set(self.behind.get() + 1);
     }
     #[inline]
     pub(crate) fn pop(&self) -> Option<Ready> {
-        match self.first.take() {
-            // Nothing is ready after most events.
-            None if self.rest.borrow().is_empty() => None,
-            None => self.rest.borrow_mut().pop_front(),
-            first => first,
+        let first = self.first.get();
+        if first.0 == NOTHING {
+            return None;
         }
+        if self.behind.get() == 0 {
+            self.first.set((NOTHING, 0));
+        } else {
+            self.move_up();
+        }
+        Some(first)
+    }
+    /// The first one of the rest takes the place before it.
+    #[inline]
+    fn move_up(&self) {
+        self.behind.set(self.behind.get() - 1);
+        self.first.set(self.rest.borrow_mut().pop_front().unwrap_or((NOTHING, 0)));
     }
     pub(crate) fn clear(&self) {
-        self.first.set(None);
+        self.first.set((NOTHING, 0));
+        self.behind.set(0);
         self.rest.borrow_mut().clear();
     }
 }
@@ -64,12 +85,9 @@ mod tests {
             for number in 0..400 {
                 match rng.below(5) {
                     0 | 1 => {
-                        let ready = match rng.below(2) {
-                            0 => Ready::Task(number),
-                            _ => Ready::Post(number, 7),
-                        };
-                        fast.push(ready);
-                        slow.push_back(ready);
+                        let token = rng.below(3);
+                        fast.push(number, token);
+                        slow.push_back((number, token));
                     }
                     2 if rng.below(30) == 0 => {
                         fast.clear();

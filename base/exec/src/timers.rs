@@ -2,8 +2,8 @@
 
 use crate::heap::{Heap, SEQUENCES, TimedEvent};
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use aster_units::Instant;
+use core::{array, mem};
 
 /// A bucket holds the events of 2^17 ps, about 131 ns, and the ring those of 134 µs.
 const BUCKET_SHIFT: u32 = 17;
@@ -11,16 +11,18 @@ const BUCKETS: usize = 1024;
 const WORDS: usize = BUCKETS / u64::BITS as usize;
 /// The most events that an event is put behind in its bucket. One that belongs further back goes to the heap.
 const BEHIND_MAX: u32 = 8;
-/// Near events that there is room for at once.
-const NODES: usize = 256;
-const NONE: u32 = u32::MAX;
+/// Places for near events, of which the first is [`END`]. An event that finds none goes to the heap.
+const NODES: usize = 512;
+/// The place behind the last event of each bucket. Its event is later than any other, so that comparisons
+/// need not ask whether there is one.
+const END: u16 = 0;
 
 /// An event in a bucket, or a free place.
 #[derive(Clone, Copy)]
 struct Node {
     event: TimedEvent,
     /// The next event of the bucket, or the next free place.
-    next: u32,
+    next: u16,
 }
 
 /// Which buckets hold events: a bit each, and a bit for each word of them.
@@ -74,124 +76,141 @@ impl Occupied {
 pub(crate) struct TimerQueue {
     /// When the earliest event is due; the greatest time when there is none.
     next_at: u64,
-    /// An event before all others.
-    front: Option<TimedEvent>,
+    /// Whether an event stands before all others, and which.
+    has_front: bool,
+    front: TimedEvent,
     /// The first near event.
-    first: u32,
-    /// The bucket, counted from time zero, of the event that came out last. No near event is before it, and
-    /// none is [`BUCKETS`] behind it or more: so each stands in a bucket of its own time.
-    floor: u64,
+    first: u16,
+    /// The first free place, or [`END`].
+    free: u16,
+    /// When the heap's first event is due; the greatest time when there is none.
+    far_at: u64,
+    /// When the event was due that came out last. No near event is in a bucket before its own, and none is
+    /// [`BUCKETS`] behind it or more: so each stands in a bucket of its own time.
+    came_out_at: u64,
     sequence: u64,
-    free: u32,
-    nodes: Vec<Node>,
-    near: usize,
+    nodes: Box<[Node; NODES]>,
     occupied: Occupied,
     /// The first event of each bucket.
-    heads: Box<[u32; BUCKETS]>,
+    heads: Box<[u16; BUCKETS]>,
     far: Heap,
 }
 
 impl Default for TimerQueue {
     fn default() -> Self {
+        let free = |place: usize| (place + 1) as u16 * u16::from(place + 1 < NODES);
         TimerQueue {
             next_at: u64::MAX,
-            front: None,
-            first: NONE,
-            floor: 0,
+            has_front: false,
+            front: TimedEvent::NEVER,
+            first: END,
+            free: free(0),
+            far_at: u64::MAX,
+            came_out_at: 0,
             sequence: 0,
-            free: NONE,
-            nodes: Vec::with_capacity(NODES),
-            near: 0,
+            nodes: Box::new(array::from_fn(|place| Node { event: TimedEvent::NEVER, next: free(place) })),
             occupied: Occupied::default(),
-            heads: Box::new([NONE; BUCKETS]),
+            heads: Box::new([END; BUCKETS]),
             far: Heap::default(),
         }
     }
 }
 
+#[inline]
 fn bucket_of(event: &TimedEvent) -> usize {
     (event.at >> BUCKET_SHIFT) as usize % BUCKETS
 }
 
 impl TimerQueue {
     #[inline]
-    fn node(&mut self, event: TimedEvent, next: u32) -> u32 {
-        let index = self.free;
-        if let Some(node) = self.nodes.get_mut(index as usize) {
-            self.free = node.next;
-            *node = Node { event, next };
-            return index;
-        }
-        self.nodes.push(Node { event, next });
-        self.nodes.len() as u32 - 1
+    fn node(&self, place: u16) -> &Node {
+        &self.nodes[usize::from(place) % NODES]
     }
     #[inline]
-    fn is_before(&self, event: &TimedEvent, node: u32) -> bool {
-        node == NONE || event.key() < self.nodes[node as usize].event.key()
+    fn node_mut(&mut self, place: u16) -> &mut Node {
+        &mut self.nodes[usize::from(place) % NODES]
     }
-    /// Puts an event into its bucket, unless it belongs too far back there.
+    #[inline]
+    fn is_before(&self, event: &TimedEvent, place: u16) -> bool {
+        event.key() < self.node(place).event.key()
+    }
+    /// Puts an event into its bucket, unless there is no place left or it belongs too far back there.
     #[inline]
     fn push_near(&mut self, event: TimedEvent) -> bool {
+        let place = self.free;
+        if place == END {
+            return false;
+        }
         let bucket = bucket_of(&event);
         let head = self.heads[bucket];
-        let index = if self.is_before(&event, head) {
-            let index = self.node(event, head);
-            self.heads[bucket] = index;
-            if head == NONE {
+        let next = if self.is_before(&event, head) {
+            self.heads[bucket] = place;
+            if head == END {
                 self.occupied.set(bucket);
             }
-            index
+            if self.is_before(&event, self.first) {
+                self.first = place;
+            }
+            head
         } else {
             let Some(before) = self.place_behind(head, &event) else { return false };
-            let index = self.node(event, self.nodes[before as usize].next);
-            self.nodes[before as usize].next = index;
-            index
+            mem::replace(&mut self.node_mut(before).next, place)
         };
-        self.near += 1;
-        if self.is_before(&event, self.first) {
-            self.first = index;
-        }
+        self.free = mem::replace(self.node_mut(place), Node { event, next }).next;
         true
     }
     /// The event of a bucket that another one belongs right behind.
     #[inline]
-    fn place_behind(&self, mut at: u32, event: &TimedEvent) -> Option<u32> {
+    fn place_behind(&self, mut place: u16, event: &TimedEvent) -> Option<u16> {
         for _ in 0..BEHIND_MAX {
-            let next = self.nodes[at as usize].next;
+            let next = self.node(place).next;
             if self.is_before(event, next) {
-                return Some(at);
+                return Some(place);
             }
-            at = next;
+            place = next;
         }
         None
     }
+    /// Takes the first near event; there is one.
     #[inline]
     fn pop_near(&mut self) -> TimedEvent {
-        let index = self.first;
-        let Node { event, next } = self.nodes[index as usize];
-        self.nodes[index as usize].next = core::mem::replace(&mut self.free, index);
-        self.near -= 1;
+        let place = self.first;
+        let free = mem::replace(&mut self.free, place);
+        let Node { event, next } = *self.node(place);
+        self.node_mut(place).next = free;
         let bucket = bucket_of(&event);
         self.heads[bucket] = next;
         self.first = next;
-        if next == NONE {
+        if next == END {
             self.occupied.clear(bucket);
-            self.first = self.occupied.after(bucket).map_or(NONE, |bucket| self.heads[bucket]);
+            self.first = self.occupied.after(bucket).map_or(END, |bucket| self.heads[bucket]);
         }
         event
     }
     #[inline]
-    fn first_near(&self) -> Option<&TimedEvent> {
-        self.nodes.get(self.first as usize).map(|node| &node.event)
+    fn push_far(&mut self, event: TimedEvent) {
+        self.far.push(event);
+        self.far_at = self.far_at.min(event.at);
+    }
+    fn pop_far(&mut self) -> Option<TimedEvent> {
+        let event = self.far.pop();
+        self.far_at = self.far.first().map_or(u64::MAX, |event| event.at);
+        event
+    }
+    /// Whether the heap's first event is earlier than the first near one. Mostly it is much later.
+    #[inline]
+    fn is_far_first(&self) -> bool {
+        let near = &self.node(self.first).event;
+        self.far_at <= near.at && self.far.first().is_some_and(|far| far.key() < near.key())
     }
     #[cold]
     fn renumber(&mut self) {
-        if let Some(event) = self.front.take() {
-            self.far.push(event);
+        if mem::take(&mut self.has_front) {
+            self.push_far(self.front);
         }
-        while self.first != NONE {
+        while self.first != END {
             let event = self.pop_near();
-            self.far.push(event);
+            self.push_far(event);
         }
         self.sequence = self.far.renumber();
     }
@@ -212,59 +231,87 @@ impl TimerQueue {
         let event = TimedEvent::new(at, self.sequence, target, token, last);
         self.sequence += 1;
         if event.at >= self.next_at {
-            return self.put(event);
+            return self.put(event.at, event.order, event.token);
         }
+        self.push_first(event, last);
+    }
+    /// Adds an event that is due before all others.
+    #[inline]
+    fn push_first(&mut self, event: TimedEvent, last: bool) {
         self.next_at = event.at;
+        let second = mem::take(&mut self.has_front).then_some(self.front);
         // Events of the same time that are added later come before a `last` one.
-        let second = core::mem::replace(&mut self.front, (!last).then_some(event));
         if last {
-            self.put(event);
+            self.put(event.at, event.order, event.token);
+        } else {
+            (self.has_front, self.front) = (true, event);
         }
         if let Some(second) = second {
-            self.put(second);
+            self.put(second.at, second.order, second.token);
         }
     }
-    /// Puts an event into its bucket or the heap.
+    /// Puts an event into its bucket or the heap. Takes it in parts, which then stay in registers.
     #[inline(never)]
-    fn put(&mut self, event: TimedEvent) {
-        let is_near = (event.at >> BUCKET_SHIFT).wrapping_sub(self.floor) < BUCKETS as u64;
-        if !(is_near && self.push_near(event)) {
-            self.far.push(event);
+    fn put(&mut self, at: u64, order: u64, token: u64) {
+        let event = TimedEvent { at, order, token };
+        let ahead = (at >> BUCKET_SHIFT).wrapping_sub(self.came_out_at >> BUCKET_SHIFT);
+        if !(ahead < BUCKETS as u64 && self.push_near(event)) {
+            self.push_far(event);
         }
     }
     /// When the earliest event is due. Does not change the queue.
     #[inline]
     pub(crate) fn next(&self) -> Option<Instant> {
         // An event may be due at the greatest time.
-        (self.next_at != u64::MAX || self.len() > 0).then(|| Instant::from_picos(self.next_at))
+        (self.next_at != u64::MAX || !self.is_empty()).then(|| Instant::from_picos(self.next_at))
+    }
+    /// Whether no event is due by `now`.
+    #[inline]
+    pub(crate) fn is_none_by(&self, now: Instant) -> bool {
+        self.next_at > now.as_picos() || self.next().is_none()
+    }
+    #[inline]
+    fn is_empty(&self) -> bool {
+        !self.has_front && self.first == END && self.far.first().is_none()
     }
     /// Takes the earliest event if it is due by `until`.
     #[inline]
     pub(crate) fn pop_due(&mut self, until: Instant) -> Option<(Instant, u32, u64)> {
-        if self.next_at > until.as_picos() {
+        if self.next_at > until.as_picos() { None } else { self.pop() }
+    }
+    /// Takes the earliest event.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(Instant, u32, u64)> {
+        let event = if mem::take(&mut self.has_front) {
+            self.front
+        } else if self.is_far_first() {
+            self.pop_far()?
+        } else if self.first != END {
+            self.pop_near()
+        } else {
             return None;
-        }
-        let event = match self.front.take() {
-            Some(event) => event,
-            None => match (self.first_near(), self.far.first()) {
-                (Some(near), Some(far)) if far.key() < near.key() => self.far.pop()?,
-                (Some(_), _) => self.pop_near(),
-                (None, _) => self.far.pop()?,
-            },
         };
-        self.floor = event.at >> BUCKET_SHIFT;
-        let at = |event: Option<&TimedEvent>| event.map_or(u64::MAX, |event| event.at);
-        self.next_at = at(self.first_near()).min(at(self.far.first()));
+        self.came_out_at = event.at;
+        self.next_at = self.node(self.first).event.at.min(self.far_at);
         Some((Instant::from_picos(event.at), event.target(), event.token))
     }
     /// Drops all events.
     pub(crate) fn clear(&mut self) {
         *self = TimerQueue::default();
     }
+    /// Events in buckets.
+    #[cfg(test)]
+    fn near(&self) -> usize {
+        let behind = |place: u16| (place != END).then_some(place);
+        let bucket = |head: &u16| {
+            core::iter::successors(behind(*head), |place| behind(self.node(*place).next)).count()
+        };
+        self.heads.iter().map(bucket).sum()
+    }
     /// Events pending.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.front.is_some()) + self.near + self.far.len()
+        usize::from(self.has_front) + self.near() + self.far.len()
     }
 }
 
@@ -333,7 +380,24 @@ mod tests {
         for target in (0..100).rev() {
             pushed(&mut wheel, &mut heap, 5, (target, 0), target % 7 == 0);
         }
-        assert!(wheel.near > 0 && wheel.far.len() > 0);
+        assert!(wheel.near() > 0 && wheel.far.len() > 0);
+        drained(&mut wheel, &mut heap);
+    }
+
+    /// There are fewer places than events, so that some near ones stand in the heap.
+    #[test]
+    fn more_near_events_than_there_are_places_come_in_their_order() {
+        let (mut wheel, mut heap) = (TimerQueue::default(), HeapQueue::default());
+        for round in 0..3 {
+            for n in 0..2 * NODES as u64 {
+                let at = (round << 27) + n * 7919 % 97_003_541;
+                pushed(&mut wheel, &mut heap, at, (n as u32, n), n % 11 == 0);
+            }
+            assert!(wheel.near() == NODES - 1 && wheel.far.len() > 0);
+            for _ in 0..2 * NODES - 5 {
+                assert_eq!(wheel.pop_due(Instant::MAX), heap.pop_due(Instant::MAX));
+            }
+        }
         drained(&mut wheel, &mut heap);
     }
 
