@@ -159,6 +159,8 @@ pub struct LinkTicket(u32);
 struct Places {
     ops: Vec<LinkOp>,
     free: Vec<u32>,
+    /// Those that the link model hasn't taken yet, in their order.
+    requested: Fifo<LinkTicket>,
     /// The most DMA operations, and the most interrupts.
     bound: usize,
     /// Places that interrupts occupy.
@@ -173,7 +175,8 @@ impl Places {
         let room = 2 * bound;
         assert!(u32::try_from(room).is_ok(), "a link port of {bound} operations");
         let (ops, free) = (Vec::with_capacity(room), Vec::with_capacity(room));
-        Places { ops, free, bound, interrupts: 0, late: Vec::new() }
+        let requested = Fifo::with_capacity(room);
+        Places { ops, free, requested, bound, interrupts: 0, late: Vec::new() }
     }
     /// Puts an operation into a place; `None` for an interrupt that has to wait for one.
     #[inline]
@@ -228,7 +231,6 @@ pub const LINK_KICK: u64 = u64::MAX;
 pub struct LinkPort {
     exec: Exec,
     places: RefCell<Places>,
-    requested: RefCell<Fifo<LinkTicket>>,
     outbox: RefCell<Fifo<LinkTicket>>,
     answers: RefCell<Fifo<Answer>>,
     link: Cell<Option<HandlerId>>,
@@ -245,7 +247,6 @@ impl LinkPort {
         Rc::new(LinkPort {
             exec: exec.clone(),
             places: RefCell::new(Places::new(bound)),
-            requested: RefCell::new(Fifo::with_capacity(2 * bound)),
             outbox: RefCell::new(Fifo::with_capacity(2 * bound)),
             answers: RefCell::new(Fifo::with_capacity(bound)),
             link: Cell::new(None),
@@ -270,10 +271,10 @@ impl LinkPort {
     /// in the meantime, like a message that is pending behind a mask.
     #[inline]
     pub fn push(&self, op: LinkOp) {
-        let Some(ticket) = self.places.borrow_mut().put(op) else { return };
-        let mut requested = self.requested.borrow_mut();
-        requested.push_back(ticket);
-        if requested.len() == 1 {
+        let mut places = self.places.borrow_mut();
+        let Some(ticket) = places.put(op) else { return };
+        places.requested.push_back(ticket);
+        if places.requested.len() == 1 {
             self.exec.post(self.link.get().expect("a link is attached when the device is built"), LINK_KICK);
         }
     }
@@ -298,7 +299,17 @@ impl LinkPort {
     /// Link model: the next operation asked for.
     #[inline]
     pub fn next_requested(&self) -> Option<LinkTicket> {
-        self.requested.borrow_mut().pop_front()
+        self.places.borrow_mut().requested.pop_front()
+    }
+    /// Link model: takes all operations asked for. `accept` must not use the port but for [`LinkPort::emit`]:
+    /// it is borrowed meanwhile.
+    #[inline]
+    pub fn take_requested(&self, mut accept: impl FnMut(LinkTicket, &LinkOp)) {
+        let Places { ops, requested, .. } = &mut *self.places.borrow_mut();
+        while let Some(ticket) = requested.pop_front() {
+            let op = &ops[ticket.0 as usize];
+            accept(ticket, op);
+        }
     }
     /// Link model: the operation that a ticket names.
     #[inline]

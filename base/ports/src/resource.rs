@@ -20,9 +20,13 @@ pub struct Bandwidth {
     free_at: Cell<Instant>,
     moved: Cell<u64>,
     busy: Cell<Duration>,
-    /// How many bytes were reserved last, and how long they take: mostly the next are as many.
-    last: Cell<(u64, Duration)>,
+    /// How long bytes take that were reserved before: mostly the next are as many. What users move is data,
+    /// entries and words, whose sizes are far apart, so that each size has a place of its own.
+    known: [Cell<(u64, Duration)>; SIZES],
 }
+
+/// Sizes are told apart by their highest bit, modulo this number.
+const SIZES: usize = 32;
 
 /// When reserved bytes pass: one after the other at the full rate, after all those that were reserved
 /// before.
@@ -79,12 +83,13 @@ impl Bandwidth {
     /// How long `bytes` take at the full rate.
     #[inline]
     fn takes(&self, bytes: u64) -> Duration {
-        let (of, takes) = self.last.get();
+        let known = &self.known[bytes.leading_zeros() as usize % SIZES];
+        let (of, takes) = known.get();
         if of == bytes {
             return takes;
         }
         let takes = Duration::of_transfer(bytes, self.bytes_per_second);
-        self.last.set((bytes, takes));
+        known.set((bytes, takes));
         takes
     }
     /// Reserves `bytes` from `now` on and says how they pass.

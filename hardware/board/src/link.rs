@@ -58,17 +58,7 @@ struct Due {
     dma: bool,
 }
 
-/// The properties of an operation that the link uses.
-#[derive(Clone, Copy)]
-struct What {
-    dma: bool,
-    from_host: bool,
-    bytes: u32,
-    /// The page buffer at the device's end.
-    buffer: u32,
-}
-
-/// Stands for no page buffer at the device's end.
+/// What stands in events for no page buffer at the device's end.
 const NO_BUFFER: u32 = u32::MAX;
 
 /// [`LinkStats`] while they are counted.
@@ -82,11 +72,11 @@ struct Carried {
 
 impl Carried {
     #[inline]
-    fn count(&self, What { dma, from_host, bytes, .. }: What) {
+    fn count(&self, dma: bool, lane: usize, bytes: u32) {
         let add = |counter: &Cell<u64>, more: u64| counter.set(counter.get() + more);
         if dma {
             add(&self.transfers, 1);
-            add(&self.bytes[if from_host { FROM_HOST } else { TO_HOST }], bytes.into());
+            add(&self.bytes[lane], bytes.into());
         } else {
             add(&self.interrupts, 1);
         }
@@ -101,12 +91,33 @@ impl Carried {
     }
 }
 
-#[derive(Default)]
+/// Sizes of operations that are told apart.
+const SIZES: usize = 32;
+
+/// One direction of the link.
 struct Lane {
-    free_at: Cell<Instant>,
+    free_at: Instant,
     /// When the operation that was accepted last happens. It is in `due`, or its time is past.
-    last_at: Cell<Instant>,
-    due: RefCell<Fifo<Due>>,
+    last_at: Instant,
+    /// How long bytes occupy the lane that came before: mostly the next are as many. Data, entries and
+    /// messages have sizes far apart, which have a place each, by their highest bit.
+    known: [(u32, Duration); SIZES],
+    due: Fifo<Due>,
+}
+
+impl Lane {
+    fn new(config: &LinkConfig) -> RefCell<Self> {
+        let (free_at, last_at) = (Instant::ZERO, Instant::ZERO);
+        RefCell::new(Lane { free_at, last_at, known: [(0, config.occupies(0)); SIZES], due: Fifo::default() })
+    }
+    #[inline]
+    fn occupied_by(&mut self, bytes: u32, config: &LinkConfig) -> Duration {
+        let known = &mut self.known[bytes.leading_zeros() as usize % SIZES];
+        if known.0 != bytes {
+            *known = (bytes, config.occupies(bytes));
+        }
+        known.1
+    }
 }
 
 /// The link model. Memory is charged for every DMA, so that host and flash traffic contend for it.
@@ -116,7 +127,7 @@ pub struct Link {
     config: LinkConfig,
     memory: SharedBandwidth,
     recorder: Recorder,
-    lanes: [Lane; 2],
+    lanes: [RefCell<Lane>; 2],
     carried: Carried,
     id: Cell<Option<HandlerId>>,
 }
@@ -139,7 +150,7 @@ impl Link {
             config,
             memory,
             recorder: recorder.clone(),
-            lanes: Default::default(),
+            lanes: [Lane::new(&config), Lane::new(&config)],
             carried: Carried::default(),
             id: Cell::new(None),
         });
@@ -158,66 +169,64 @@ impl Link {
         self.config.latency
     }
 
-    fn accept(&self, ticket: LinkTicket) {
+    #[inline]
+    fn accept(&self, ticket: LinkTicket, op: &LinkOp) {
         let now = self.exec.now();
-        let what = {
-            let op = self.port.op(&ticket);
-            What {
-                dma: matches!(*op, LinkOp::Dma { .. }),
-                from_host: op.direction() == DmaDirection::FromHost,
-                bytes: op.bytes(),
-                buffer: match *op {
-                    LinkOp::Dma { local: Local::Buffer { buffer, .. }, .. } => buffer.0,
-                    _ => NO_BUFFER,
-                },
-            }
+        let (dma, number) = match op {
+            LinkOp::Dma { direction: DmaDirection::FromHost, .. } => (true, FROM_HOST),
+            LinkOp::Dma { .. } => (true, TO_HOST),
+            LinkOp::Interrupt { .. } => (false, TO_HOST),
         };
-        let What { dma, from_host, bytes, buffer } = what;
-        let lane = &self.lanes[if from_host { FROM_HOST } else { TO_HOST }];
+        let (from_host, bytes) = (number == FROM_HOST, op.bytes());
+        let lane = &mut *self.lanes[number].borrow_mut();
         // A read's request travels up before its data comes down; a posted write only travels up.
         let ready = if from_host { now + self.config.latency } else { now };
-        let begins = lane.free_at.get().max(ready);
-        let sent = begins + self.config.occupies(bytes);
-        lane.free_at.set(sent);
+        let begins = lane.free_at.max(ready);
+        let sent = begins + lane.occupied_by(bytes, &self.config);
+        lane.free_at = sent;
         let in_memory = self.memory.reserve(now, u64::from(bytes));
         let arrives = (sent + self.config.latency).max(in_memory);
-        self.carried.count(what);
+        self.carried.count(dma, number, bytes);
         if dma {
             let waits = || begins.since(ready).as_picos();
-            self.recorder.emit(now, || Event::DmaStarted { from_host, bytes, buffer, waits: waits() });
+            let buffer = || match *op {
+                LinkOp::Dma { local: Local::Buffer { buffer, .. }, .. } => buffer.0,
+                _ => NO_BUFFER,
+            };
+            let started = || Event::DmaStarted { from_host, bytes, buffer: buffer(), waits: waits() };
+            self.recorder.emit(now, started);
         }
-        let mut due = lane.due.borrow_mut();
-        if arrives <= now && due.is_empty() {
-            drop(due);
+        let is_idle = lane.due.is_empty();
+        if arrives <= now && is_idle {
             return self.emit(ticket, from_host, dma, bytes);
         }
-        let at = arrives.max(lane.last_at.get());
-        lane.last_at.set(at);
+        let at = arrives.max(lane.last_at);
+        lane.last_at = at;
         debug_assert_eq!(
             at,
-            due.back().map_or(arrives, |last| arrives.max(last.at)),
+            lane.due.back().map_or(arrives, |last| arrives.max(last.at)),
             "operations keep order"
         );
-        if due.is_empty() {
-            self.arm(at, from_host);
+        if is_idle {
+            self.arm(at, number);
         }
-        due.push_back(Due { at, ticket, bytes, dma });
+        lane.due.push_back(Due { at, ticket, bytes, dma });
     }
 
     #[inline]
-    fn arm(&self, at: Instant, from_host: bool) {
-        let lane = if from_host { FROM_HOST } else { TO_HOST };
+    fn arm(&self, at: Instant, lane: usize) {
         self.exec.schedule(at, self.id.get().expect("registered in start"), lane as u64);
     }
 
-    fn deliver(&self, lane: usize) {
+    #[inline]
+    fn deliver(&self, number: usize) {
         let now = self.exec.now();
-        let mut due = self.lanes[lane].due.borrow_mut();
+        let due = &mut self.lanes[number].borrow_mut().due;
         while let Some(next) = due.pop_front_if(|next| next.at <= now) {
-            self.emit(next.ticket, lane == FROM_HOST, next.dma, next.bytes);
+            self.emit(next.ticket, number == FROM_HOST, next.dma, next.bytes);
         }
         if let Some(next) = due.front() {
-            self.arm(next.at, lane == FROM_HOST);
+            self.arm(next.at, number);
         }
     }
 
@@ -232,12 +241,9 @@ impl Link {
 
 impl Handler for Link {
     fn fire(&self, token: u64) {
-        if token == LINK_KICK {
-            while let Some(ticket) = self.port.next_requested() {
-                self.accept(ticket);
-            }
-        } else {
-            self.deliver(token as usize);
+        match token {
+            LINK_KICK => self.port.take_requested(|ticket, op| self.accept(ticket, op)),
+            lane => self.deliver(lane as usize),
         }
     }
 }
@@ -327,6 +333,25 @@ mod tests {
     fn a_front_end_with_more_dma_than_it_asked_for_is_a_bug_that_shows() {
         let (_exec, port, _link) = link(LinkConfig::default());
         (0..9).for_each(|token| port.push(dma(DmaDirection::ToHost, 4096, token)));
+    }
+
+    /// The slow twin works out for each operation how long it occupies its lane.
+    #[test]
+    fn a_lane_is_occupied_as_long_as_when_each_time_is_worked_out() {
+        let mut rng = aster_units::Rng::new(3);
+        for _ in 0..50 {
+            let config = LinkConfig {
+                bytes_per_second: rng.below(3) * (1 + rng.below(8_000_000_000)),
+                latency: Duration::ZERO,
+                packet_overhead: rng.below(30) as u32,
+                packet_payload: 1 << rng.below(12),
+            };
+            let lane = Lane::new(&config);
+            for _ in 0..200 {
+                let bytes = [0, 4, 16, 64, 4096, rng.below(20_000) as u32][rng.below(6) as usize];
+                assert_eq!(lane.borrow_mut().occupied_by(bytes, &config), config.occupies(bytes));
+            }
+        }
     }
 
     #[test]
