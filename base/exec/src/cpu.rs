@@ -92,7 +92,8 @@ impl Core {
     /// Lets the clock catch up with the core's local time, so that the task next reads what the core
     /// would see at that time. The task keeps the core in the meantime: no other task of the core runs
     /// before it.
-    pub async fn settle(&self) {
+    #[inline]
+    pub fn settle(&self) -> impl Future<Output = ()> {
         pend(
             || (!self.state.is_busy(self.exec.now())).then_some(()),
             || {
@@ -100,20 +101,18 @@ impl Core {
                 self.exec.suspend()
             },
         )
-        .await;
     }
 
     /// Lets the core's other ready tasks run first, and lets the clock catch up as [`Core::settle`] does.
-    pub async fn yield_now(&self) {
+    pub fn yield_now(&self) -> impl Future<Output = ()> {
         let mut yielded = false;
         pend(
-            || core::mem::replace(&mut yielded, true).then_some(()),
+            move || core::mem::replace(&mut yielded, true).then_some(()),
             || {
                 self.exec.wake(self.exec.current());
                 self.exec.suspend()
             },
         )
-        .await;
     }
 
     /// What the core has done so far.

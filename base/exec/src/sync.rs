@@ -3,6 +3,7 @@ use crate::fifo::Fifo;
 use crate::ids::TaskId;
 use crate::stack::pend;
 use core::cell::{Cell, RefCell};
+use core::future::Future;
 
 /// A place where at most one task waits for a condition.
 pub struct WaitCell(Cell<TaskId>);
@@ -33,14 +34,14 @@ impl WaitCell {
     }
 
     /// Waits until `ready` returns a value. Calls it at once and after each wake.
-    pub async fn wait<T>(&self, exec: &Exec, ready: impl FnMut() -> Option<T>) -> T {
-        pend(ready, || {
+    #[inline]
+    pub fn wait<T>(&self, exec: &Exec, ready: impl FnMut() -> Option<T>) -> impl Future<Output = T> {
+        pend(ready, move || {
             let me = exec.current();
             let other = self.0.replace(me);
             assert!(other == TaskId::NONE || other == me, "two tasks wait on one WaitCell");
             exec.suspend()
         })
-        .await
     }
 }
 
@@ -85,8 +86,9 @@ impl WaitQueue {
     }
 
     /// Waits until `ready` returns a value. Calls it at once and after each wake.
-    pub async fn wait<T>(&self, exec: &Exec, ready: impl FnMut() -> Option<T>) -> T {
-        pend(ready, || {
+    #[inline]
+    pub fn wait<T>(&self, exec: &Exec, ready: impl FnMut() -> Option<T>) -> impl Future<Output = T> {
+        pend(ready, move || {
             let me = exec.current();
             let mut waiting = self.0.borrow_mut();
             if waiting.iter().all(|other| *other != me) {
@@ -95,7 +97,6 @@ impl WaitQueue {
             drop(waiting);
             exec.suspend()
         })
-        .await
     }
 }
 
@@ -136,20 +137,16 @@ impl<T> Ring<T> {
     }
 
     /// Adds an item, waiting for room.
-    pub async fn push(&self, exec: &Exec, item: T) {
+    #[inline]
+    pub fn push(&self, exec: &Exec, item: T) -> impl Future<Output = ()> {
         let mut item = Some(item);
-        self.producers
-            .wait(exec, || {
-                let it = item.take()?;
-                match self.try_push(exec, it) {
-                    Ok(()) => Some(()),
-                    Err(back) => {
-                        item = Some(back);
-                        None
-                    }
-                }
-            })
-            .await;
+        self.producers.wait(exec, move || match self.try_push(exec, item.take()?) {
+            Ok(()) => Some(()),
+            Err(back) => {
+                item = Some(back);
+                None
+            }
+        })
     }
 
     /// Takes the oldest item.
@@ -161,8 +158,9 @@ impl<T> Ring<T> {
     }
 
     /// Takes the oldest item, waiting for one.
-    pub async fn pop(&self, exec: &Exec) -> T {
-        self.consumers.wait(exec, || self.try_pop(exec)).await
+    #[inline]
+    pub fn pop(&self, exec: &Exec) -> impl Future<Output = T> {
+        self.consumers.wait(exec, move || self.try_pop(exec))
     }
 
     /// Items in the ring.

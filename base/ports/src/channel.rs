@@ -293,9 +293,9 @@ impl ChannelPort {
 
     /// Waits for the slot's transaction.
     #[inline]
-    pub async fn finished(&self, slot: usize) -> Result<TxnResult, Box<TxnFault>> {
+    pub fn finished(&self, slot: usize) -> impl Future<Output = Result<TxnResult, Box<TxnFault>>> {
         let s = &self.slots[slot];
-        s.waiter.wait(&self.exec, || s.result.take()).await
+        s.waiter.wait(&self.exec, || s.result.take())
     }
 
     /// Takes the slot's result. For the hardware that was given the slot ([`ChannelPort::give_slot`]).

@@ -254,9 +254,15 @@ impl FlashPort {
         Some(outcomes)
     }
     /// Waits for a request's results.
-    pub async fn finished(&self, tag: Tag) -> Outcomes {
+    #[inline]
+    pub fn finished(&self, tag: Tag) -> impl Future<Output = Outcomes> {
+        self.finished_as(tag, |outcomes| *outcomes)
+    }
+    /// Waits for a request's results and returns what `of` makes of them.
+    #[inline]
+    pub fn finished_as<T>(&self, tag: Tag, of: impl Fn(&Outcomes) -> T) -> impl Future<Output = T> {
         let slot = &self.slots[usize::from(tag.0)];
-        slot.waiter.wait(&self.exec, || self.try_take(tag)).await
+        slot.waiter.wait(&self.exec, move || self.try_take(tag).map(|outcomes| of(&outcomes)))
     }
     /// Sends a request and waits for its results. The caller must not drop the future before it
     /// completes: flash operations can't be cancelled.
@@ -378,12 +384,13 @@ impl FlashPort {
         self.lanes[lun.index()].worker.wait(&self.exec, ready).await
     }
     /// Controller side: waits for a request to `lun` and takes the one that `choose` picks.
-    pub async fn next(
+    #[inline]
+    pub fn next(
         &self,
         lun: LunIndex,
         choose: impl Fn(&mut dyn Iterator<Item = FlashOp>) -> usize,
-    ) -> (Tag, FlashRequest) {
-        self.lanes[lun.index()].worker.wait(&self.exec, || self.try_next(lun, &choose)).await
+    ) -> impl Future<Output = (Tag, FlashRequest)> {
+        self.lanes[lun.index()].worker.wait(&self.exec, move || self.try_next(lun, &choose))
     }
     /// Requesting side, to be called once: programs no longer go to their LUNs, but to
     /// [`FlashPort::next_program`], until [`FlashPort::encoded`] is called for them. Who takes them polls for

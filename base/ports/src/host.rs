@@ -473,17 +473,22 @@ impl CommandPort {
     /// If host memory can't be reached or the host is gone.
     #[inline]
     pub async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
-        let tag = self.dma_waiters.wait(&self.exec, || self.submit_dma(request)).await;
+        let tag = self.begin_dma(request).await;
         self.dma_finished(tag).await
+    }
+    /// Sends a DMA request as soon as a slot is free.
+    #[inline]
+    pub fn begin_dma(&self, request: DmaRequest) -> impl Future<Output = DmaTag> {
+        self.dma_waiters.wait(&self.exec, move || self.submit_dma(request))
     }
     /// Waits for the end of a DMA request.
     ///
     /// # Errors
     /// As [`CommandPort::dma`], and [`DmaError::Abandoned`].
     #[inline]
-    pub async fn dma_finished(&self, tag: DmaTag) -> Result<(), DmaError> {
+    pub fn dma_finished(&self, tag: DmaTag) -> impl Future<Output = Result<(), DmaError>> {
         let slot = &self.dma[usize::from(tag.0)];
-        slot.waiter.wait(&self.exec, || self.try_take_dma(tag)).await
+        slot.waiter.wait(&self.exec, move || self.try_take_dma(tag))
     }
     /// Has commands with [lists](CommandPort::next_list) come to the firmware before their lists are fetched
     /// (C86).

@@ -1,4 +1,5 @@
 mod around;
+mod page_read;
 mod together;
 
 pub use around::ReadsBetween;
@@ -6,9 +7,8 @@ pub use around::ReadsBetween;
 use crate::Lun;
 use crate::operations::{
     copyback, erase_block, erase_planes, get_features, program_one_shot, program_page, program_planes,
-    program_raw_page, read_begun, read_bytes, read_page, read_planes, read_raw_page, read_status,
-    read_transfer, read_transfer_and_trigger, read_trigger, reset, set_features, slc_erase, slc_program,
-    slc_read, transfer_planes, trigger_planes,
+    program_raw_page, read_bytes, read_page, read_planes, read_raw_page, read_status, read_transfer,
+    read_trigger, reset, set_features, slc_erase, slc_program, slc_read, transfer_planes, trigger_planes,
 };
 use aster_events::Function;
 use aster_ports::channel::FrameReport;
@@ -16,7 +16,7 @@ use aster_ports::flash::{
     Capabilities, Flags, FlashError, FlashOp, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Outcomes,
     Target,
 };
-use aster_units::{Column, Instant, RowAddr};
+use aster_units::Column;
 use aster_wire::onfi::Status;
 use aster_wire::onfi::feature::FeatureAddress;
 
@@ -94,57 +94,6 @@ impl Controller {
     fn not_done(&self) -> Outcome {
         let status = if self.lun.is_dead() { FlashStatus::Dead } else { FlashStatus::Error };
         Outcome { status, ..Outcome::default() }
-    }
-
-    /// Carries out a page read ([`FlashRequest::is_page_read`]), which the array may have begun already, at
-    /// `begun`. When the page is about to cross the bus, this calls `ahead` for the row of another page read:
-    /// the array begins that read while the stages still work on this page (C22). Returns when it began.
-    /// Calls `fault` with the reason if the read ended in an error.
-    pub async fn execute_page_read(
-        &self,
-        request: &FlashRequest,
-        begun: Option<Instant>,
-        ahead: impl FnOnce() -> Option<RowAddr>,
-        fault: impl Fn(FlashError),
-    ) -> (Outcomes, Option<Instant>) {
-        let mut outcomes = [Outcome::default(); MAX_TARGETS];
-        if self.lun.is_dead() {
-            outcomes[0] = self.not_done();
-            return (outcomes, None);
-        }
-        if begun.is_none() {
-            self.lun.spend(Function::FlashRequest, self.lun.config().costs.request);
-        }
-        let (outcome, begun) = match self.page_read(&request.targets()[0], begun, ahead).await {
-            Ok((frame, begun)) => (Outcome::from(frame), begun),
-            Err(error) => {
-                fault(error);
-                (self.not_done(), None)
-            }
-        };
-        outcomes[0] = outcome;
-        (outcomes, begun)
-    }
-
-    async fn page_read(
-        &self,
-        target: &Target,
-        begun: Option<Instant>,
-        ahead: impl FnOnce() -> Option<RowAddr>,
-    ) -> Result<(FrameReport, Option<Instant>), FlashError> {
-        let (lun, Target { row, sectors, buffer }) = (&self.lun, *target);
-        match begun {
-            Some(since) => read_begun(lun, row, since).await?,
-            None => read_trigger(lun, row).await?,
-        }
-        if let Some(next) = ahead() {
-            lun.spend(Function::FlashRequest, lun.config().costs.request);
-            if let Ok((frame, since)) = read_transfer_and_trigger(lun, row, sectors, buffer, next).await {
-                return Ok((frame, Some(since)));
-            }
-            // Then retry each read separately, so that the error is reported for the right request.
-        }
-        Ok((read_transfer(lun, row, sectors, buffer).await?, None))
     }
 
     /// Programs a word line in one shot (C83).

@@ -143,10 +143,11 @@ impl DerefMut for Draft<'_> {
 #[must_use = "a transaction's result tells whether it happened"]
 pub struct Issued<'a>(&'a Lun);
 
-impl Issued<'_> {
+impl<'a> Issued<'a> {
     /// Waits for the end of the transaction.
-    pub async fn finished(self) -> Result<TxnResult, Box<TxnFault>> {
-        self.0.port.finished(self.0.slot).await
+    #[inline]
+    pub fn finished(self) -> impl Future<Output = Result<TxnResult, Box<TxnFault>>> + 'a {
+        self.0.port.finished(self.0.slot)
     }
 }
 

@@ -31,6 +31,7 @@ pub use lanes::{Lane, LaneEnd, erase_lanes, program_lanes, read_lanes};
 pub use planes::{erase_planes, program_planes, read_planes, transfer_planes, trigger_planes};
 pub use program::{program_one_shot, program_page, program_pair};
 pub use raw::{program_raw_page, read_raw_page};
+pub(crate) use read::{READ, TRANSFER_AND_READ, issue_transfer, issue_transfer_and_read, read_txn};
 pub use read::{
     read_begun, read_bytes, read_page, read_raw, read_status, read_transfer, read_transfer_and_trigger,
     read_trigger,
@@ -60,12 +61,13 @@ const T_PLANE: Duration = Duration::from_nanos(500);
 /// tRCBSY, tPCBSY: typical time when the array is free.
 const T_CACHE: Duration = Duration::from_micros(3);
 
-fn transaction(fault: Box<TxnFault>) -> FlashError {
+#[inline]
+pub(crate) fn transaction(fault: Box<TxnFault>) -> FlashError {
     FlashError::Transaction(fault)
 }
 
 #[inline]
-fn t_r(lun: &Lun, row: RowAddr) -> Duration {
+pub(crate) fn t_r(lun: &Lun, row: RowAddr) -> Duration {
     lun.config().t_r[lun.config().shape.page_type(row) as usize]
 }
 #[inline]

@@ -21,6 +21,7 @@ mod bench;
 mod gangs;
 mod goldens;
 mod lanes;
+mod page_reads;
 mod polls;
 mod variants;
 

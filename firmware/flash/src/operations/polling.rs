@@ -1,6 +1,7 @@
 //! Polling a LUN's status until it is ready.
 
-use super::read_status;
+use super::read::issue_status;
+use super::transaction as failed;
 use crate::Lun;
 use aster_events::Function;
 use aster_ports::flash::FlashError;
@@ -25,7 +26,8 @@ impl Lun {
         loop {
             // A poll may wait long for the channel, so patience counts from when it was issued.
             let asked = self.core().exec().now();
-            let status = read_status(self, row).await?;
+            let asking = issue_status(self, row, self.shares_chip_enable());
+            let status = Status(asking.finished().await.map_err(failed)?.mailbox as u8);
             self.spend(Function::Polling, self.config().costs.poll);
             if status.ready() {
                 return Ok((status, busy));

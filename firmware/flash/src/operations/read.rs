@@ -1,7 +1,7 @@
 //! READ STATUS and READ: whole pages, sectors, and any bytes.
 
 use super::{read_address, select_column, t_r, transaction};
-use crate::Lun;
+use crate::lun::{Draft, Issued, Lun};
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::FlashError;
 use aster_txn::{Descriptor, Direction, Form, Shape, Txn};
@@ -11,6 +11,11 @@ use aster_wire::onfi::{Status, command};
 /// One status byte. On a double data rate bus the Data Reader reads it twice, as bursts are even, and
 /// delivers it once (G18).
 const STATUS_BYTES: u32 = 1;
+
+/// The name of READ in waveforms and errors.
+pub(crate) const READ: &str = "read";
+/// That of a transfer with the READ of another page behind it.
+pub(crate) const TRANSFER_AND_READ: &str = "read transfer, next read";
 
 /// READ STATUS, or READ STATUS ENHANCED where the LUN shares its chip enable (Algorithm 1, ONFI 5.1 §5.13).
 ///
@@ -22,10 +27,15 @@ pub async fn read_status(lun: &Lun, row: RowAddr) -> Result<Status, FlashError> 
 
 /// READ STATUS or, if `enhanced`, READ STATUS ENHANCED of the row's LUN and plane.
 pub(super) async fn status(lun: &Lun, row: RowAddr, enhanced: bool) -> Result<Status, FlashError> {
+    let result = issue_status(lun, row, enhanced).finished().await.map_err(transaction)?;
+    Ok(Status(result.mailbox as u8))
+}
+/// The transaction of [`status`].
+#[inline]
+pub(super) fn issue_status(lun: &Lun, row: RowAddr, enhanced: bool) -> Issued<'_> {
     let mut txn = lun.txn("read status");
     ask_status(&mut txn, row, enhanced);
-    let result = lun.issue(txn).finished().await.map_err(transaction)?;
-    Ok(Status(result.mailbox as u8))
+    lun.issue(txn)
 }
 
 /// READ STATUS or READ STATUS ENHANCED, with the status byte into the mailbox.
@@ -62,10 +72,15 @@ pub async fn read_page(
 /// # Errors
 /// As [`read_page`].
 pub async fn read_trigger(lun: &Lun, row: RowAddr) -> Result<(), FlashError> {
-    let mut txn = lun.txn("read");
-    read_address(&mut txn, row).cmd(command::READ_CONFIRM).shaped(Shape::of(Form::Read));
-    lun.until_ready(txn, row, t_r(lun, row)).await?;
+    lun.until_ready(read_txn(lun, row), row, t_r(lun, row)).await?;
     Ok(())
+}
+/// The transaction of [`read_trigger`].
+#[inline]
+pub(crate) fn read_txn(lun: &Lun, row: RowAddr) -> Draft<'_> {
+    let mut txn = lun.txn(READ);
+    read_address(&mut txn, row).cmd(command::READ_CONFIRM).shaped(Shape::of(Form::Read));
+    txn
 }
 
 /// The second half of READ PAGE: page register to buffer.
@@ -78,11 +93,16 @@ pub async fn read_transfer(
     sectors: SectorRange,
     into: BufferId,
 ) -> Result<FrameReport, FlashError> {
+    let result = issue_transfer(lun, row, sectors, into).finished().await.map_err(transaction)?;
+    Ok(result.frame)
+}
+/// The transaction of [`read_transfer`].
+#[inline]
+pub(crate) fn issue_transfer(lun: &Lun, row: RowAddr, sectors: SectorRange, into: BufferId) -> Issued<'_> {
     let mut txn = lun.txn("read transfer");
     fetch(lun, &mut txn, row, sectors, into);
     txn.shaped(Shape::new(Form::Transfer, sectors));
-    let result = lun.issue(txn).finished().await.map_err(transaction)?;
-    Ok(result.frame)
+    lun.issue(txn)
 }
 
 /// [`read_transfer`] with the READ of `next` right behind it, in one transaction: if another LUN got the
@@ -99,12 +119,24 @@ pub async fn read_transfer_and_trigger(
     into: BufferId,
     next: RowAddr,
 ) -> Result<(FrameReport, Instant), FlashError> {
-    let mut txn = lun.txn("read transfer, next read");
+    let issued = issue_transfer_and_read(lun, row, sectors, into, next);
+    let result = issued.finished().await.map_err(transaction)?;
+    Ok((result.frame, result.over))
+}
+/// The transaction of [`read_transfer_and_trigger`].
+#[inline]
+pub(crate) fn issue_transfer_and_read(
+    lun: &Lun,
+    row: RowAddr,
+    sectors: SectorRange,
+    into: BufferId,
+    next: RowAddr,
+) -> Issued<'_> {
+    let mut txn = lun.txn(TRANSFER_AND_READ);
     fetch(lun, &mut txn, row, sectors, into);
     read_address(&mut txn, next).cmd(command::READ_CONFIRM);
     txn.shaped(Shape::new(Form::TransferThenRead, sectors));
-    let result = lun.issue(txn).finished().await.map_err(transaction)?;
-    Ok((result.frame, result.over))
+    lun.issue(txn)
 }
 
 /// Waits for the array, which has been reading `row` since `since`.
@@ -113,11 +145,12 @@ pub async fn read_transfer_and_trigger(
 /// As [`read_page`].
 pub async fn read_begun(lun: &Lun, row: RowAddr, since: Instant) -> Result<(), FlashError> {
     let t_r = t_r(lun, row);
-    lun.ready_about("read transfer, next read", row, since + t_r, t_r).await?;
+    lun.ready_about(TRANSFER_AND_READ, row, since + t_r, t_r).await?;
     Ok(())
 }
 
 /// CHANGE READ COLUMN and a burst through the stages for each piece of the page.
+#[inline]
 pub(super) fn fetch(lun: &Lun, txn: &mut Txn, row: RowAddr, sectors: SectorRange, into: BufferId) {
     txn.describe(Descriptor::page(Direction::Out, into, sectors));
     for span in lun.config().layout.bursts(sectors).as_slice() {

@@ -9,7 +9,7 @@ use crate::terms::units::Frame;
 use alloc::rc::Rc;
 use aster_events::{Event, Function};
 use aster_parties::DriveState;
-use aster_ports::host::{CommandId, HostCommand, HostOp, HostStatus};
+use aster_ports::host::{CommandId, Completion, HostCommand, HostOp, HostStatus};
 
 /// The most pages that one slice unmaps. It bounds how long a deallocation occupies a worker.
 const UNMAP_RUN: u32 = 256;
@@ -42,7 +42,9 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
                 host.cut(&command).await
             }
         };
-        host.part_ended(command.id, status).await;
+        if let Some(completion) = host.end_part(command.id, status) {
+            host.complete(completion).await;
+        }
     }
 }
 
@@ -68,19 +70,22 @@ fn refusal(state: DriveState, op: HostOp) -> Option<HostStatus> {
 }
 
 impl<M: Mapping> Host<M> {
-    /// Ends a part of a command, and completes the command if it was the last part.
-    pub(crate) async fn part_ended(&self, id: CommandId, status: HostStatus) {
+    /// Ends a part of a command. If it was the last part, [`Host::complete`] is due.
+    #[inline]
+    pub(crate) fn end_part(&self, id: CommandId, status: HostStatus) -> Option<Completion> {
         let ended = self.commands.borrow_mut().end(id, status);
         self.flush_waiters.wake_all(self.runtime.exec());
-        if let Some(completion) = ended {
-            self.runtime.spend(Function::NvmeManager, self.runtime.config.costs.complete);
-            self.runtime.core.settle().await;
-            self.runtime.emit(|| Event::CommandFinished { command: id.0 });
-            self.runtime.count(|s| s.commands += 1);
-            self.port.complete(completion);
-            let idle = Rc::clone(&self.commands.borrow().idle);
-            self.collector.command_ends(|| idle.wake(self.runtime.exec()));
-        }
+        ended
+    }
+    /// Completes a command whose last part has ended.
+    pub(crate) async fn complete(&self, completion: Completion) {
+        self.runtime.spend(Function::NvmeManager, self.runtime.config.costs.complete);
+        self.runtime.core.settle().await;
+        self.runtime.emit(|| Event::CommandFinished { command: completion.id.0 });
+        self.runtime.count(|s| s.commands += 1);
+        self.port.complete(completion);
+        let idle = Rc::clone(&self.commands.borrow().idle);
+        self.collector.command_ends(|| idle.wake(self.runtime.exec()));
     }
     async fn cut(&self, command: &HostCommand) -> HostStatus {
         let HostCommand { id, op, offset, length, fua } = *command;
@@ -128,8 +133,15 @@ impl<M: Mapping> Host<M> {
         HostStatus::Success
     }
     async fn send(&self, slice: Slice) {
+        if !self.send_now(&slice) {
+            self.slices.push(self.runtime.exec(), slice).await;
+        }
+    }
+    /// Counts a slice as a part of its command, and hands it to an idle worker if there is one.
+    #[inline]
+    fn send_now(&self, slice: &Slice) -> bool {
         self.commands.borrow_mut().add(slice.command);
-        self.slices.push(self.runtime.exec(), slice).await;
+        self.slices.give(self.runtime.exec(), slice)
     }
     #[inline]
     fn check_range(&self, offset: u64, length: u64) {
@@ -155,7 +167,9 @@ impl<M: Mapping> Host<M> {
                 bytes: bytes as u32,
                 data_offset: done as u32,
             };
-            self.send(slice).await;
+            if !self.send_now(&slice) {
+                self.slices.push(self.runtime.exec(), slice).await;
+            }
             done += bytes;
         }
     }

@@ -71,7 +71,8 @@ impl<M: Mapping> Host<M> {
             };
         self.runtime.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
         let moved = match transfer {
-            Some(transfer) => self.dma_to_host(transfer).await,
+            Some(HostTransfer { request, begun: Some(tag) }) => self.dma_begun(tag, request).await,
+            Some(HostTransfer { request, begun: None }) => self.dma(request).await,
             None => self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await,
         };
         self.cache.entries.unlock(entry, Lock::Shared);

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use aster_exec::{Exec, Fifo, WaitCell};
 use aster_ports::host::CommandId;
 use core::cell::{Cell, RefCell};
+use core::future::Future;
 
 /// What a slice does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,32 +80,41 @@ impl Slices {
     }
     /// Hands a slice to an idle worker. If there is none, waits for room in the ring and queues the slice.
     pub(crate) async fn push(&self, exec: &Exec, slice: Slice) {
-        let idle = self.idle.borrow_mut().pop();
-        if let Some(worker) = idle {
-            self.given[usize::from(worker)].set(Some(slice));
-            self.workers[usize::from(worker)].wake(exec);
+        if self.give(exec, &slice) {
             return;
         }
         self.room.wait(exec, || (self.ring.borrow().len() < self.bound).then_some(())).await;
         // A worker may have found the ring empty meanwhile and now waits.
-        let idle = self.idle.borrow_mut().pop();
-        match idle {
-            Some(worker) => {
-                self.given[usize::from(worker)].set(Some(slice));
-                self.workers[usize::from(worker)].wake(exec);
-            }
-            None => self.ring.borrow_mut().push_back(slice),
+        if !self.give(exec, &slice) {
+            self.ring.borrow_mut().push_back(slice);
         }
     }
-    pub(super) async fn next(&self, exec: &Exec, worker: u16) -> Slice {
-        let first = self.ring.borrow_mut().pop_front();
-        if let Some(slice) = first {
-            self.room.wake(exec);
-            return slice;
-        }
-        self.idle.borrow_mut().push(worker);
-        let given = &self.given[usize::from(worker)];
-        self.workers[usize::from(worker)].wait(exec, || given.take()).await
+    /// Hands a slice to an idle worker, if there is one.
+    #[inline]
+    pub(crate) fn give(&self, exec: &Exec, slice: &Slice) -> bool {
+        let Some(worker) = self.idle.borrow_mut().pop() else { return false };
+        self.given[usize::from(worker)].set(Some(*slice));
+        self.workers[usize::from(worker)].wake(exec);
+        true
+    }
+    #[inline]
+    pub(super) fn next(&self, exec: &Exec, worker: u16) -> impl Future<Output = Slice> {
+        let mut is_idle = false;
+        let number = usize::from(worker);
+        self.workers[number].wait(exec, move || {
+            if is_idle {
+                return self.given[number].take();
+            }
+            let first = self.ring.borrow_mut().pop_front();
+            match first {
+                Some(_) => self.room.wake(exec),
+                None => {
+                    self.idle.borrow_mut().push(worker);
+                    is_idle = true;
+                }
+            }
+            first
+        })
     }
     /// Waits until `done` returns `Some`; it is called whenever a slice has ended.
     pub(crate) async fn drained(&self, exec: &Exec, done: impl FnMut() -> Option<()>) {

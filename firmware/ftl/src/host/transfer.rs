@@ -1,14 +1,12 @@
 //! Moves the data of commands between host memory and buffers.
 
-use crate::cache::host_read::HostTransfer;
 use crate::host::slices::Slice;
 use crate::host::state::Host;
 use crate::mapping::Mapping;
 use crate::page::buffers::Granules;
 use aster_events::{Event, Function};
-use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, HostStatus};
+use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, DmaTag, HostStatus};
 use aster_units::{BufferId, Lpn};
-use core::future::Future;
 
 /// The status of a command whose data could not be moved.
 pub(crate) fn dma_status(error: DmaError) -> HostStatus {
@@ -41,7 +39,6 @@ impl<M: Mapping> Host<M> {
         }
     }
     /// Moves part of a command's data.
-    #[inline]
     pub(crate) async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
         self.transfer(request, false).await
     }
@@ -53,24 +50,21 @@ impl<M: Mapping> Host<M> {
     async fn transfer(&self, request: DmaRequest, compare: bool) -> Result<(), DmaError> {
         self.runtime.spend(Function::HostDma, self.runtime.config.costs.dma);
         self.runtime.core.settle().await;
-        self.follow_transfer(request, compare, self.port.dma(request)).await
+        self.transfer_begins(&request, compare);
+        let tag = self.port.begin_dma(request).await;
+        let result = self.port.dma_finished(tag).await;
+        self.transfer_ended(&request, &result);
+        result
     }
-    /// Moves data that was read for the host. If the transfer was submitted with the read, only waits for
-    /// its end.
-    #[inline]
-    pub(crate) async fn dma_to_host(&self, transfer: HostTransfer) -> Result<(), DmaError> {
-        match transfer.begun {
-            Some(tag) => self.follow_transfer(transfer.request, false, self.port.dma_finished(tag)).await,
-            None => self.dma(transfer.request).await,
-        }
+    /// Waits for the end of a transfer that was submitted with the read of its data.
+    pub(crate) async fn dma_begun(&self, tag: DmaTag, request: DmaRequest) -> Result<(), DmaError> {
+        self.transfer_begins(&request, false);
+        let result = self.port.dma_finished(tag).await;
+        self.transfer_ended(&request, &result);
+        result
     }
     #[inline]
-    async fn follow_transfer(
-        &self,
-        request: DmaRequest,
-        compare: bool,
-        moved: impl Future<Output = Result<(), DmaError>>,
-    ) -> Result<(), DmaError> {
+    fn transfer_begins(&self, request: &DmaRequest, compare: bool) {
         self.runtime.emit(|| Event::TransferQueued {
             task: self.runtime.task(),
             from_host: request.direction == DmaDirection::FromHost,
@@ -78,15 +72,13 @@ impl<M: Mapping> Host<M> {
             buffer: request.buffer.0,
             compare,
         });
-        let result = moved.await;
+    }
+    #[inline]
+    fn transfer_ended(&self, request: &DmaRequest, result: &Result<(), DmaError>) {
         self.runtime.emit(|| Event::TransferEnded { task: self.runtime.task(), failed: result.is_err() });
-        if result.is_ok() {
-            self.runtime.count(|s| match request.direction {
-                DmaDirection::ToHost => s.host_bytes_read += u64::from(request.length),
-                // The data may be for a compare. `write_slice` counts bytes written.
-                DmaDirection::FromHost => {}
-            });
+        // Data from the host may be for a compare. `write_slice` counts bytes written.
+        if result.is_ok() && request.direction == DmaDirection::ToHost {
+            self.runtime.count(|s| s.host_bytes_read += u64::from(request.length));
         }
-        result
     }
 }

@@ -28,7 +28,9 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>, worker: u16) {
             SliceWork::MakeDurable => host.make_durable(slice.command).await,
         };
         host.runtime.emit(|| Event::SliceEnded { task: host.runtime.task() });
-        host.part_ended(slice.command, result.err().unwrap_or(HostStatus::Success)).await;
+        if let Some(completion) = host.end_part(slice.command, result.err().unwrap_or(HostStatus::Success)) {
+            host.complete(completion).await;
+        }
         host.slices.ended.wake(host.runtime.exec());
     }
 }

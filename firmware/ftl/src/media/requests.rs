@@ -13,6 +13,7 @@ use aster_ports::flash::{
     FlashError, FlashOp, FlashPort, FlashRequest, FlashSource, FlashStatus, Outcome, PageOwner, Tag, Target,
 };
 use aster_units::{BlockAddr, BufferId, LunIndex, PageInBlock, Ppa, RowAddr, SectorRange};
+use core::future::Future;
 
 /// The flash, as the FTL sees it: pages and blocks.
 pub(crate) struct Media {
@@ -213,10 +214,11 @@ impl Media {
     }
     /// Waits for the end of an operation that was begun.
     #[inline]
-    pub(crate) async fn done(&self, tag: Tag) -> Outcome {
-        let outcomes = self.port.finished(tag).await;
-        self.ask_again();
-        outcomes[0]
+    pub(crate) fn done(&self, tag: Tag) -> impl Future<Output = Outcome> {
+        self.port.finished_as(tag, |outcomes| {
+            self.ask_again();
+            outcomes[0]
+        })
     }
     /// What the channel controller said about the LUN's last fault.
     pub(crate) fn last_fault(&self, lun: LunIndex) -> Option<FlashError> {
