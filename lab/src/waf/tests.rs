@@ -91,13 +91,18 @@ fn luns_that_are_one_pool_copy_what_the_simulation_of_one_pool_copies() {
         let passes = Passes { settle: 3, measure: 4 };
         let over_provisioning = if unit_bytes == 0 || long { vec![7.0, 14.0, 28.0] } else { vec![14.0] };
         let report = go(&Plan { victims, passes, over_provisioning, ..plan });
+        // In units of 4 KiB the simulation is 26 % below theory here.
         copies_about_what_is_simulated(&report, |point| {
-            // FIFO never takes a block whose pages all count. How many cold ones there are is chance in a
-            // pool that small: in units of 4 KiB the simulation is 26 % below theory here.
-            let is_chance = (point.victims, point.hot_percent) == ("fifo", 90);
-            if is_chance && point.over_provisioning_percent == 7.0 { 16.0 } else { ERROR_PERCENT_MAX }
+            if lets_cold_escape(point) { 16.0 } else { ERROR_PERCENT_MAX }
         });
     }
+}
+
+/// FIFO never takes a block whose pages all count. With little spare and much skew such blocks of cold pages
+/// gather, and the more of them there are, the less is copied. A drive gathers fewer than the simulation, perhaps
+/// since its victims' copies lie side by side.
+fn lets_cold_escape(point: &Point) -> bool {
+    (point.victims, point.hot_percent) == ("fifo", 90) && point.over_provisioning_percent == 7.0
 }
 
 /// A drive's victims are in work side by side, and those of the simulation one after the other. But the
@@ -130,7 +135,11 @@ fn many_luns_that_are_one_pool_copy_what_the_simulation_copies() {
             Plan { victims, over_provisioning, hot_percents, passes, ..Plan::new("ideal", profile, 1) };
         let report = go(&plan);
         println!("units of {unit_bytes} bytes\n{}", table(&report));
-        copies_about_what_is_simulated(&report, |_| ERROR_PERCENT_MAX);
+        // In pages the simulation is 22 % below theory, and the drive 8 %.
+        let most = |point: &Point| {
+            if unit_bytes == 0 && lets_cold_escape(point) { 20.0 } else { ERROR_PERCENT_MAX }
+        };
+        copies_about_what_is_simulated(&report, most);
     }
 }
 
