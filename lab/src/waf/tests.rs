@@ -99,8 +99,8 @@ fn luns_that_are_one_pool_copy_what_the_simulation_of_one_pool_copies() {
 }
 
 /// FIFO never takes a block whose pages all count. With little spare and much skew such blocks of cold pages
-/// gather, and the more of them there are, the less is copied. A drive gathers fewer than the simulation, perhaps
-/// since its victims' copies lie side by side.
+/// gather, and the more of them there are, the less is copied. A drive gathers fewer than the simulation,
+/// perhaps since its victims' copies lie side by side.
 fn lets_cold_escape(point: &Point) -> bool {
     (point.victims, point.hot_percent) == ("fifo", 90) && point.over_provisioning_percent == 7.0
 }
