@@ -78,11 +78,8 @@ impl Slices {
             ended: WaitCell::default(),
         }
     }
-    /// Hands a slice to an idle worker. If there is none, waits for room in the ring and queues the slice.
+    /// Waits for room in the ring and queues a slice that no worker was idle for ([`Slices::give`]).
     pub(crate) async fn push(&self, exec: &Exec, slice: Slice) {
-        if self.give(exec, &slice) {
-            return;
-        }
         self.room.wait(exec, || (self.ring.borrow().len() < self.bound).then_some(())).await;
         // A worker may have found the ring empty meanwhile and now waits.
         if !self.give(exec, &slice) {
