@@ -39,7 +39,7 @@ enum Per {
 }
 
 /// All of it.
-pub const ALL: [Work; 4] = [
+pub const ALL: [Work; 5] = [
     Work {
         name: "read",
         what: "4 KiB random reads on ideal, 128 in flight, per read",
@@ -92,6 +92,19 @@ pub const ALL: [Work; 4] = [
         requests: 300,
         per: Per::Page,
     },
+    Work {
+        name: "plus-read",
+        what: "128 KiB sequential reads on cosmos-plus, 16 in flight, per page",
+        profile: small_plus,
+        fill: Extent::Bytes(64 << 20),
+        before: 0,
+        access: Access::Sequential,
+        mix: Mix::Read,
+        block: 128 << 10,
+        queue_depth: 16,
+        requests: 300,
+        per: Per::Page,
+    },
 ];
 
 fn profile(name: &str) -> Profile {
@@ -111,9 +124,15 @@ fn small_ideal() -> Profile {
     (small.geometry.blocks_per_lun, small.geometry.pages_per_block) = (64, 32);
     small
 }
-/// With few blocks, since boot reads the first pages of each.
 fn small_board() -> Profile {
-    let mut small = profile("cosmos-board");
+    with_few_blocks("cosmos-board")
+}
+fn small_plus() -> Profile {
+    with_few_blocks("cosmos-plus")
+}
+/// Boot reads the first pages of each block.
+fn with_few_blocks(name: &str) -> Profile {
+    let mut small = profile(name);
     small.restrict.blocks_per_lun = Some(40);
     small.package.factory_bad_per_mille = 0;
     small
