@@ -16,6 +16,8 @@ struct Walk {
     prps: Option<PrpWalk>,
     /// Pages that it has found.
     pages: u32,
+    /// It has found all pages, and each but the first begins where the one before it ends.
+    is_one_run: bool,
 }
 
 /// The host pages of each slot's data, in order. The first begins at PRP1's offset, the others at the
@@ -43,22 +45,26 @@ impl PageTable {
     pub fn begin(&mut self, slot: u16, (prp1, prp2): (u64, u64), bytes: u64) -> Result<(), Status> {
         debug_assert!(bytes <= PAGE_BYTES * (self.stride as u64 - 1), "{bytes} bytes have too many pages");
         let prps = PrpWalk::new(prp1, prp2, bytes, PageSize::FOUR_KIB).map_err(|_| BAD_PRP)?;
-        self.walks[usize::from(slot)] = Walk { prps: Some(prps), pages: 0 };
+        self.walks[usize::from(slot)] = Walk { prps: Some(prps), ..Walk::default() };
         Ok(())
     }
     /// Walks on, with the list page if one was fetched.
     #[inline]
     pub fn walk(&mut self, slot: u16, list: &[u8]) -> Result<Walked, Status> {
-        let Walk { prps, pages } = &mut self.walks[usize::from(slot)];
+        let Walk { prps, pages, is_one_run } = &mut self.walks[usize::from(slot)];
         let prps = prps.as_mut().expect("a walk was begun");
         let addresses = &mut self.addresses[usize::from(slot) * self.stride..][..self.stride];
         loop {
+            *pages += prps.take_whole_pages(list, &mut addresses[*pages as usize..]) as u32;
             match prps.step(list).map_err(|_| BAD_PRP)? {
                 PrpStep::Segment(segment) => {
                     addresses[*pages as usize] = segment.address;
                     *pages += 1;
                 }
-                PrpStep::Done => return Ok(Walked::All),
+                PrpStep::Done => {
+                    *is_one_run = are_one_run(&addresses[..*pages as usize]);
+                    return Ok(Walked::All);
+                }
                 PrpStep::NeedList { address, entries } => return Ok(Walked::NeedsList { address, entries }),
             }
         }
@@ -79,6 +85,15 @@ impl PageTable {
     /// their count and their bytes.
     #[inline]
     pub fn segments(&self, slot: u16, offset: u64, length: u64) -> ([Segment; MAX_SEGMENTS], usize, u64) {
+        if self.walks[usize::from(slot)].is_one_run {
+            let address = self.addresses[usize::from(slot) * self.stride] + offset;
+            let (segments, count) = one_segment(address, length as u32);
+            return (segments, count, length);
+        }
+        self.segments_by_page(slot, offset, length)
+    }
+    /// As [`PageTable::segments`], page by page.
+    fn segments_by_page(&self, slot: u16, offset: u64, length: u64) -> ([Segment; MAX_SEGMENTS], usize, u64) {
         let mut segments = [Segment::default(); MAX_SEGMENTS];
         let (mut count, mut done) = (0, 0);
         while done < length {
@@ -98,6 +113,27 @@ impl PageTable {
         }
         (segments, count, done)
     }
+}
+
+/// Whether host pages are one run of memory. The first may begin anywhere in its page, the others begin at
+/// theirs. No page follows the one at the end of the address space.
+#[inline]
+fn are_one_run(addresses: &[u64]) -> bool {
+    let [first, others @ ..] = addresses else { return false };
+    let base = first - first % PAGE_BYTES;
+    let expected = (1..).map(|number: u64| base.wrapping_add(number * PAGE_BYTES));
+    // All are compared, also after one that differs: so the loop needs no branch.
+    let differ =
+        others.iter().zip(expected).fold(0, |differ, (address, expected)| differ | (address ^ expected));
+    differ == 0 && others.last().is_none_or(|last| *last > base)
+}
+
+/// The host side of a DMA that is one contiguous run of memory.
+#[inline]
+pub(crate) fn one_segment(address: u64, length: u32) -> HostRuns {
+    let mut segments = [Segment::default(); MAX_SEGMENTS];
+    segments[0] = Segment { address, length };
+    (segments, 1)
 }
 
 /// Result of a walk.
@@ -130,6 +166,41 @@ mod tests {
         assert_eq!((count, bytes), (2, 0x300));
         assert_eq!(segments[0], Segment { address: 0x3f00, length: 0x100 });
         assert_eq!(segments[1], Segment { address: 0x9000, length: 0x200 });
+    }
+
+    /// The slow twin looks at each page.
+    #[test]
+    fn one_run_is_one_segment_and_what_is_found_page_by_page() {
+        let mut rng = aster_units::Rng::new(5);
+        let mut runs = 0;
+        for _ in 0..3000 {
+            let mut table = PageTable::new(2, 3);
+            let offset = rng.below(1024) * 4;
+            let bytes = 1 + rng.below(8 * PAGE_BYTES);
+            // Some lie at the end of the address space, where the page at 0 doesn't follow.
+            let mut at = [0x1_0000, 0xffff_ffff_ffff_c000][rng.below(2) as usize];
+            let mut list = [0; 16 * 8];
+            for entry in list.chunks_exact_mut(8) {
+                at = if rng.below(20) == 0 { rng.below(1 << 20) << 12 } else { PAGE_BYTES.wrapping_add(at) };
+                entry.copy_from_slice(&at.to_le_bytes());
+            }
+            let entry = |index: usize| u64::from_le_bytes(list[index * 8..][..8].try_into().unwrap());
+            let pages = (offset + bytes).div_ceil(PAGE_BYTES);
+            let prp2 = if pages == 2 { entry(1) } else { 0x8000 };
+            table.begin(1, (entry(0) + offset, prp2), bytes).unwrap();
+            if let Walked::NeedsList { entries, .. } = table.walk(1, &[]).unwrap() {
+                assert_eq!(table.walk(1, &list[8..][..entries as usize * 8]), Ok(Walked::All));
+            }
+            runs += u32::from(table.walks[1].is_one_run);
+            let mut from = 0;
+            while from < bytes {
+                let length = 1 + rng.below(bytes - from);
+                let found = table.segments(1, from, length);
+                assert_eq!(found, table.segments_by_page(1, from, length));
+                from += found.2;
+            }
+        }
+        assert!((1000..2500).contains(&runs), "{runs} of 3000 are one run");
     }
 
     #[test]

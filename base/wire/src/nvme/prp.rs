@@ -220,6 +220,31 @@ impl PrpWalk {
         Ok(self.take(entry))
     }
 
+    /// Takes the list entries that come next and name a whole page each, and puts their addresses into
+    /// `into`. Returns how many. [`PrpWalk::step`] would return the same pages one by one; what else there
+    /// is, and whatever is wrong, is left to it.
+    #[inline]
+    pub fn take_whole_pages(&mut self, list: &[u8], into: &mut [u64]) -> usize {
+        let Position::List { index, entries } = self.position else { return 0 };
+        // The list's last entry may point to the next list page.
+        let before_last = (entries - 1).saturating_sub(index) as usize;
+        let whole = usize::try_from(self.left / self.page.bytes()).unwrap_or(usize::MAX);
+        let count = before_last.min(whole).min(into.len());
+        let from = index as usize * PRP_ENTRY_BYTES;
+        let Some(bytes) = list.get(from..from + count * PRP_ENTRY_BYTES) else { return 0 };
+        let mut all = 0;
+        for (address, bytes) in into.iter_mut().zip(bytes.as_chunks().0) {
+            *address = u64::from_le_bytes(*bytes);
+            all |= *address;
+        }
+        if self.page.offset(all) != 0 {
+            return 0;
+        }
+        self.position = Position::List { index: index + count as u32, entries };
+        self.left -= count as u64 * self.page.bytes();
+        count
+    }
+
     #[inline]
     fn take(&mut self, entry: PrpEntry) -> PrpStep {
         let bytes = entry.bytes_left(self.page).min(self.left);

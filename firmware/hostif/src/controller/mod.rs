@@ -17,6 +17,7 @@ use crate::dma::Dma;
 use crate::interrupt::Interrupts;
 use crate::lifecycle::Lifecycle;
 use crate::pages::HostRuns;
+pub(crate) use crate::pages::one_segment;
 use crate::pause::Pause;
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
 use crate::queues::Queues;
@@ -27,7 +28,7 @@ use alloc::boxed::Box;
 use aster_events::Event;
 use aster_parties::{CommandSet, History, HostTrouble, MediaHealth};
 use aster_ports::host::DmaDirection;
-use aster_ports::link::{BadAddress, LinkOp, Local, MAX_SEGMENTS, Segment};
+use aster_ports::link::{BadAddress, LinkOp, Local};
 use aster_ports::medium::SharedBacklog;
 use aster_units::Instant;
 
@@ -270,12 +271,4 @@ impl Controller {
         self.queues.operation_began(queue);
         self.dma.push(ports, direction, local, host, purpose);
     }
-}
-
-/// The host side of a DMA that is one contiguous run of memory.
-#[inline]
-pub(crate) fn one_segment(address: u64, length: u32) -> HostRuns {
-    let mut segments = [Segment::default(); MAX_SEGMENTS];
-    segments[0] = Segment { address, length };
-    (segments, 1)
 }

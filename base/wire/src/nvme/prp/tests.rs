@@ -130,6 +130,41 @@ proptest! {
         }
     }
 
+    /// Whole pages at once are those that a walk names step by step, and what is wrong with a list is found
+    /// at the same place.
+    #[test]
+    fn whole_pages_at_once_are_those_of_single_steps(
+        offset in 0u64..1024, bytes in 1u64..3_000_000, start in 500u64..512, wrong in 0usize..2000,
+    ) {
+        let entry = |index: usize, n: u32| {
+            let address = (index as u64 + 7) << 12;
+            if index == wrong { address + u64::from(n) } else { address }
+        };
+        let new = || PrpWalk::new(4096 + offset * 4, 1 << 40 | (start * 8), bytes, PAGE).unwrap();
+        let (mut slow, mut fast) = (new(), new());
+        let (mut list, mut named) = (vec![], 0);
+        loop {
+            let mut pages = [0; 40];
+            let taken = fast.take_whole_pages(&list, &mut pages);
+            for address in &pages[..taken] {
+                let whole = Segment { address: *address, bytes: 4096 };
+                prop_assert_eq!(slow.step(&list), Ok(PrpStep::Segment(whole)));
+            }
+            let step = slow.step(&list);
+            prop_assert_eq!(&fast.step(&list), &step);
+            prop_assert_eq!(&fast, &slow);
+            match step {
+                Ok(PrpStep::NeedList { entries, .. }) => {
+                    let number = |i: u32| entry(named + i as usize, entries);
+                    list = (0..entries).flat_map(|i| number(i).to_le_bytes()).collect();
+                    named += entries as usize;
+                }
+                Ok(PrpStep::Segment(_)) => {}
+                Ok(PrpStep::Done) | Err(_) => break,
+            }
+        }
+    }
+
     /// A walk ends whatever a guest puts into the lists: each list page names at least one page or is the
     /// last.
     #[test]
