@@ -77,21 +77,35 @@ impl<T> Fifo<T> {
     /// Takes the oldest item.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
+        // Whoever takes one item after the other finds the queue empty as often as not.
+        if self.is_empty() {
+            return None;
+        }
         let at = self.place(self.head);
-        // Where no item is, the place at the head is empty.
-        let item = self.places.get_mut(at)?.take()?;
         self.head = self.head.wrapping_add(1);
-        Some(item)
+        self.places.get_mut(at)?.take()
     }
     /// Takes the oldest item if it is as asked.
     #[inline]
     pub fn pop_front_if(&mut self, is_wanted: impl FnOnce(&T) -> bool) -> Option<T> {
-        if is_wanted(self.front()?) { self.pop_front() } else { None }
+        if self.is_empty() {
+            return None;
+        }
+        let at = self.place(self.head);
+        let place = self.places.get_mut(at)?;
+        if !place.as_ref().is_some_and(is_wanted) {
+            return None;
+        }
+        self.head = self.head.wrapping_add(1);
+        place.take()
     }
 
     /// The oldest item.
     #[inline]
     pub fn front(&self) -> Option<&T> {
+        if self.is_empty() {
+            return None;
+        }
         self.places.get(self.place(self.head))?.as_ref()
     }
     /// The newest item.

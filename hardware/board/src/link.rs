@@ -222,11 +222,13 @@ impl Link {
     fn deliver(&self, number: usize) {
         let now = self.exec.now();
         let due = &mut self.lanes[number].borrow_mut().due;
-        while let Some(next) = due.pop_front_if(|next| next.at <= now) {
-            self.emit(next.ticket, number == FROM_HOST, next.dma, next.bytes);
-        }
-        if let Some(next) = due.front() {
-            self.arm(next.at, number);
+        while let Some(next) = due.front() {
+            if next.at > now {
+                return self.arm(next.at, number);
+            }
+            if let Some(next) = due.pop_front() {
+                self.emit(next.ticket, number == FROM_HOST, next.dma, next.bytes);
+            }
         }
     }
 
