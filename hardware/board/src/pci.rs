@@ -26,6 +26,31 @@ pub struct PciFunction {
     table: Option<MsixTable>,
     reset_asked: bool,
     decoded_outside: bool,
+    /// What the host has last set, so that no access has to look it up.
+    allowed: Allowed,
+}
+
+/// What the host lets the function do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Allowed {
+    /// It may read and write host memory.
+    bus_master: bool,
+    /// Its BARs answer, if their addresses are decoded here.
+    memory_space: bool,
+    /// It is in D0.
+    operates: bool,
+}
+
+impl Allowed {
+    fn of(config: &ConfigSpace) -> Self {
+        let command = Command(config.word(COMMAND));
+        let operates = PowerManagementControl(config.word(PM_CONTROL)).power_state() == D0;
+        Allowed {
+            bus_master: command.bus_master() && operates,
+            memory_space: command.memory_space() && operates,
+            operates,
+        }
+    }
 }
 
 impl PciFunction {
@@ -41,8 +66,10 @@ impl PciFunction {
             }
             Interrupts::Msi { .. } => None,
         };
+        let config = ConfigSpace::new(&spec, link);
         Ok(PciFunction {
-            config: ConfigSpace::new(&spec, link),
+            allowed: Allowed::of(&config),
+            config,
             link,
             spec,
             table,
@@ -62,6 +89,7 @@ impl PciFunction {
             table.reset();
         }
         self.reset_asked = false;
+        self.allowed = Allowed::of(&self.config);
     }
 
     /// What the host has set in Device Control for packets that the function sends. Sizes beyond what the
@@ -78,14 +106,19 @@ impl PciFunction {
     /// (PCIe 4.0 §5.3.1.4.1).
     #[inline]
     pub fn is_bus_master(&self) -> bool {
-        Command(self.config.word(COMMAND)).bus_master() && self.power_state() == D0
+        self.allowed().bus_master
     }
     /// True when the BARs answer: the function is in D0, and Memory Space Enable is set or ignored
     /// ([`PciFunction::decode_outside`]).
     #[inline]
     pub fn answers_memory(&self) -> bool {
-        let claimed = self.decoded_outside || Command(self.config.word(COMMAND)).memory_space();
-        claimed && self.power_state() == D0
+        let Allowed { memory_space, operates, .. } = self.allowed();
+        if self.decoded_outside { operates } else { memory_space }
+    }
+    #[inline]
+    fn allowed(&self) -> Allowed {
+        debug_assert_eq!(self.allowed, Allowed::of(&self.config), "configuration space has changed unseen");
+        self.allowed
     }
     /// From now on, and over resets, the caller decodes addresses: each access comes with its BAR, and
     /// Memory Space Enable is ignored.
@@ -108,6 +141,7 @@ impl PciFunction {
     /// Writes 1, 2 or 4 bytes of configuration space. Read-only bits keep their value.
     pub fn config_write(&mut self, offset: u16, size: u8, value: u32) {
         self.reset_asked |= self.config.write(offset, size, value);
+        self.allowed = Allowed::of(&self.config);
     }
 
     /// The address that the host has programmed a BAR with: 0 where there is none.
