@@ -212,9 +212,10 @@ impl Entries {
     fn changed(&self, entry: EntryId) {
         self.grant_dirty();
         let waiters = &self.waiters[entry.index()];
-        if self.runtime.recorder.is_on() && !(waiters.is_empty() && self.any_waiters.is_empty()) {
-            self.runtime.emit(|| Event::EntryReleased { task: self.runtime.task(), buffer: entry.0 });
+        if waiters.is_empty() && self.any_waiters.is_empty() {
+            return;
         }
+        self.runtime.emit(|| Event::EntryReleased { task: self.runtime.task(), buffer: entry.0 });
         waiters.wake_all(self.runtime.exec());
         self.any_changed();
     }

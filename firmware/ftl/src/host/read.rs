@@ -70,10 +70,13 @@ impl<M: Mapping> Host<M> {
                 None => filled == Filled::Unmapped,
             };
         self.runtime.count(|s| s.host_pages_unmapped += u64::from(holds_nothing));
-        let moved = match transfer {
-            Some(HostTransfer { request, begun: Some(tag) }) => self.dma_begun(tag, request).await,
-            Some(HostTransfer { request, begun: None }) => self.dma(request).await,
-            None => self.dma(self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0))).await,
+        let (request, begun) = match transfer {
+            Some(HostTransfer { request, begun }) => (request, begun),
+            None => (self.dma_request(slice, DmaDirection::ToHost, BufferId(entry.0)), None),
+        };
+        let moved = match begun {
+            Some(tag) => self.dma_begun(tag, request).await,
+            None => self.dma(request).await,
         };
         self.cache.entries.unlock(entry, Lock::Shared);
         moved.map_err(dma_status)

@@ -7,6 +7,7 @@ use crate::page::buffers::Granules;
 use aster_events::{Event, Function};
 use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, DmaTag, HostStatus};
 use aster_units::{BufferId, Lpn};
+use core::future::Future;
 
 /// The status of a command whose data could not be moved.
 pub(crate) fn dma_status(error: DmaError) -> HostStatus {
@@ -18,6 +19,7 @@ pub(crate) fn dma_status(error: DmaError) -> HostStatus {
 
 impl<M: Mapping> Host<M> {
     /// The granules that a slice touches.
+    #[inline]
     pub(crate) fn granules_in(&self, slice: &Slice) -> Granules {
         self.pages.granules_at(slice.start, slice.bytes)
     }
@@ -26,6 +28,7 @@ impl<M: Mapping> Host<M> {
         let units = self.pages.units_of(self.granules_in(slice));
         self.runtime.units.units_in(slice.frame, units).map(|(_, lpn)| lpn)
     }
+    #[inline]
     pub(crate) fn dma_request(&self, slice: &Slice, direction: DmaDirection, buffer: BufferId) -> DmaRequest {
         DmaRequest {
             command: slice.command,
@@ -39,19 +42,23 @@ impl<M: Mapping> Host<M> {
         }
     }
     /// Moves part of a command's data.
-    pub(crate) async fn dma(&self, request: DmaRequest) -> Result<(), DmaError> {
-        self.transfer(request, false).await
+    #[inline]
+    pub(crate) fn dma(&self, request: DmaRequest) -> impl Future<Output = Result<(), DmaError>> {
+        self.transfer(request, false)
     }
     /// Fetches part of a command's data to compare it with stored data.
-    pub(crate) async fn dma_to_compare(&self, request: DmaRequest) -> Result<(), DmaError> {
-        self.transfer(request, true).await
+    pub(crate) fn dma_to_compare(&self, request: DmaRequest) -> impl Future<Output = Result<(), DmaError>> {
+        self.transfer(request, true)
     }
     #[inline]
     async fn transfer(&self, request: DmaRequest, compare: bool) -> Result<(), DmaError> {
         self.runtime.spend(Function::HostDma, self.runtime.config.costs.dma);
         self.runtime.core.settle().await;
         self.transfer_begins(&request, compare);
-        let tag = self.port.begin_dma(request).await;
+        let tag = match self.port.submit_dma(request) {
+            Some(tag) => tag,
+            None => self.port.begin_dma(request).await,
+        };
         let result = self.port.dma_finished(tag).await;
         self.transfer_ended(&request, &result);
         result

@@ -16,13 +16,43 @@ pub(crate) struct PageBuffers {
     content: Content,
     geometry: Geometry,
     shape: UnitShape,
+    granules: GranuleShape,
     dram: SharedDram,
+}
+
+/// How granules divide a page, worked out once. All of these numbers are powers of two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct GranuleShape {
+    /// A granule has two to the power of this bytes.
+    bytes_log2: u32,
+    per_sector: u32,
+    per_unit: u32,
+    /// All granules of a page.
+    whole: Granules,
+}
+
+impl GranuleShape {
+    fn new(content: Content, geometry: &Geometry, shape: UnitShape) -> Self {
+        let bytes = match content {
+            Content::Full => 512,
+            Content::Fingerprint => SECTOR_BYTES as u32,
+        };
+        let per_page = geometry.page_bytes / bytes;
+        GranuleShape {
+            bytes_log2: bytes.trailing_zeros(),
+            per_sector: SECTOR_BYTES as u32 / bytes,
+            per_unit: per_page / shape.per_page(),
+            whole: mask(0, per_page),
+        }
+    }
 }
 
 impl PageBuffers {
     /// The buffers in `dram`, for pages as configured.
     pub(crate) fn new(config: &FtlConfig, dram: SharedDram) -> Self {
-        PageBuffers { content: config.content, geometry: config.geometry, shape: config.units(), dram }
+        let (content, geometry, shape) = (config.content, config.geometry, config.units());
+        let granules = GranuleShape::new(content, &geometry, shape);
+        PageBuffers { content, geometry, shape, granules, dram }
     }
     /// The memory that holds the buffers.
     pub(crate) fn dram(&self) -> &SharedDram {
@@ -32,19 +62,14 @@ impl PageBuffers {
     // ---- the shape of a page ----
 
     /// Host bytes per granule.
+    #[inline]
     pub(crate) fn granule_bytes(&self) -> u32 {
-        match self.content {
-            Content::Full => 512,
-            Content::Fingerprint => SECTOR_BYTES as u32,
-        }
+        1 << self.granules.bytes_log2
     }
     /// Granules per sector.
+    #[inline]
     fn granules_per_sector(&self) -> u32 {
-        SECTOR_BYTES as u32 / self.granule_bytes()
-    }
-    /// Granules per page.
-    fn granules_per_page(&self) -> u32 {
-        self.geometry.page_bytes / self.granule_bytes()
+        self.granules.per_sector
     }
     /// The granules of the sectors in `sectors`.
     #[inline]
@@ -79,15 +104,21 @@ impl PageBuffers {
     }
 
     /// All granules of a page.
+    #[inline]
     pub(crate) fn whole_page(&self) -> Granules {
-        mask(0, self.granules_per_page())
+        self.granules.whole
     }
     /// The granules that these bytes of a page touch.
+    #[inline]
     pub(crate) fn granules_at(&self, start: u32, bytes: u32) -> Granules {
-        mask(start / self.granule_bytes(), bytes / self.granule_bytes())
+        if bytes == self.geometry.page_bytes {
+            return self.whole_page();
+        }
+        mask(start >> self.granules.bytes_log2, bytes >> self.granules.bytes_log2)
     }
+    #[inline]
     fn granules_per_unit(&self) -> u32 {
-        self.granules_per_page() / self.shape.per_page()
+        self.granules.per_unit
     }
     /// The granules of the units in `units`, each in its own slot.
     #[inline]
@@ -101,6 +132,9 @@ impl PageBuffers {
     /// The units that `granules` touch.
     #[inline]
     pub(crate) fn units_of(&self, granules: Granules) -> Units {
+        if self.shape.per_page() == 1 {
+            return Units::from(granules & self.whole_page() != 0);
+        }
         let per = self.granules_per_unit();
         (0..self.shape.per_page())
             .filter(|slot| granules & mask(slot * per, per) != 0)
@@ -241,6 +275,7 @@ impl PageBuffers {
     }
 }
 
+#[inline]
 fn mask(first: u32, count: u32) -> Granules {
     if count == 0 { 0 } else { (Granules::MAX >> (Granules::BITS - count)) << first }
 }
@@ -311,10 +346,10 @@ mod tests {
 
     #[test]
     fn a_page_has_as_many_granules_as_its_content_can_tell_apart() {
-        for (content, per_sector) in [(Content::Full, 8), (Content::Fingerprint, 1)] {
+        for (content, per_sector) in [(Content::Full, 8_u32), (Content::Fingerprint, 1)] {
             let pages = buffers(content);
             let sectors = u32::from(pages.geometry.sectors_per_page());
-            assert_eq!(pages.granules_per_page(), sectors * per_sector);
+            assert_eq!(pages.granules.bytes_log2, (4096 / per_sector).trailing_zeros());
             assert_eq!(pages.whole_page().count_ones(), sectors * per_sector);
             assert_eq!(pages.granules_of(0b10), mask(per_sector, per_sector));
             assert_eq!(pages.sectors_of(1 << per_sector), 0b10);
@@ -343,6 +378,30 @@ mod tests {
                 let touched = |s: &u32| granules & mask(s * per, per) != 0;
                 let one_by_one = sectors_there().filter(touched).fold(0, |all, s| all | 1 << s);
                 assert_eq!(pages.sectors_of(granules), one_by_one, "{content:?}, {granules:b}");
+            }
+        }
+    }
+
+    /// Each byte and each unit by itself gives the same as what is worked out once for a page.
+    #[test]
+    fn bytes_granules_and_units_are_turned_into_each_other_one_by_one() {
+        for pages in [of_units(), buffers(Content::Full), buffers(Content::Fingerprint)] {
+            let bytes = pages.geometry.page_bytes;
+            let (of_granule, of_unit) = (pages.granule_bytes(), bytes / pages.shape.per_page());
+            for start in (0..bytes).step_by(of_granule as usize) {
+                for end in (start..=bytes).step_by(of_granule as usize) {
+                    let touched = (start..end).step_by(512);
+                    let granules = touched.clone().fold(0, |all, byte| all | 1 << (byte / of_granule));
+                    assert_eq!(pages.granules_at(start, end - start), granules);
+                    let units = touched.fold(0, |all, byte| all | 1 << (byte / of_unit));
+                    assert_eq!(pages.units_of(granules), units);
+                }
+            }
+            for units in 0..=pages.shape.all() {
+                let (slots, per) = (0..pages.shape.per_page(), of_unit / of_granule);
+                let of = |slot: &u32| units >> slot & 1 == 1;
+                let one_by_one = slots.filter(of).fold(0, |all, slot| all | mask(slot * per, per));
+                assert_eq!(pages.granules_of_units(units), one_by_one);
             }
         }
     }

@@ -23,14 +23,17 @@ impl UnitShape {
         UnitShape { shift: (page_bytes / unit_bytes).trailing_zeros() }
     }
     /// Units of a page.
+    #[inline]
     pub(crate) const fn per_page(self) -> u32 {
         1 << self.shift
     }
     /// All slots of a page.
+    #[inline]
     pub(crate) const fn all(self) -> Units {
         Units::MAX >> (Units::BITS - self.per_page())
     }
     /// The slots in `units`, in ascending order.
+    #[inline]
     pub(crate) fn slots_of(self, units: Units) -> impl Iterator<Item = u32> {
         debug_assert!(units & !self.all() == 0, "a page has {} slots", self.per_page());
         let mut left = units;
@@ -41,6 +44,7 @@ impl UnitShape {
         })
     }
     /// The units of a frame that are in `units`, each with its slot.
+    #[inline]
     pub(crate) fn units_in(self, frame: Frame, units: Units) -> impl Iterator<Item = (u32, Lpn)> {
         self.slots_of(units).map(move |slot| (slot, Lpn(self.first_of(frame).0 + slot)))
     }
