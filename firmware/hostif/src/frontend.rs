@@ -210,13 +210,23 @@ impl NvmeFrontEnd {
             };
             act(&mut controller, &mut ports);
         }
+        // Released first: who is told may look at the front end.
+        let has_something = controller.has_something_to_tell(self.was_shut_down.get());
+        drop(controller);
+        if has_something || self.exec.now() >= self.history_due.get() {
+            self.tell();
+        }
+    }
+    /// Tells the workers and the observers what they have to hear.
+    #[inline(never)]
+    fn tell(&self) {
+        let mut controller = self.controller.borrow_mut();
         let format_changed = controller.take_format_changed();
         let shut_down = controller.is_shut_down();
         if controller.take_news() {
             let (follower, token) = self.follower.get().expect("workers follow the controller");
             self.exec.post(follower, token);
         }
-        // Released first: the observers may look at the front end.
         drop(controller);
         if shut_down != self.was_shut_down.get() || self.exec.now() >= self.history_due.get() {
             self.was_shut_down.set(shut_down);

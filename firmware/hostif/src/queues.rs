@@ -44,6 +44,8 @@ struct News {
 pub(crate) struct Queues {
     submission: Box<[SubmissionQueue]>,
     completion: Box<[CompletionQueue]>,
+    /// Submission queues whose deletion hasn't ended: mostly none.
+    deleting: u32,
     arbiter: Arbiter,
     doorbells: Doorbells,
     /// `None` where the arbiter fetches.
@@ -57,6 +59,7 @@ impl Queues {
         Queues {
             submission: (0..count).map(|_| SubmissionQueue::default()).collect(),
             completion: (0..count).map(|_| CompletionQueue::default()).collect(),
+            deleting: 0,
             arbiter: Arbiter::new(config.queue_pairs),
             doorbells: Doorbells::default(),
             news: (config.fetching == Fetching::ByWorkers).then_some(news),
@@ -128,20 +131,26 @@ impl Queues {
     pub fn delete_submission(&mut self, queue: u16, slot: u16) {
         assert!(queue != 0, "the admin queue is never deleted");
         self.submission[usize::from(queue)].delete(slot);
+        self.deleting += 1;
         self.doorbells.changed();
         self.arbiter.remove(queue);
     }
     /// Takes the slot of the command that has deleted `queue`, if nothing of the queue is in flight any more.
     #[inline]
     pub fn end_deletion(&mut self, queue: u16) -> Option<u16> {
+        if self.deleting == 0 {
+            return None;
+        }
         let source = &mut self.submission[usize::from(queue)];
         let slot = source.end_deletion()?;
+        self.deleting -= 1;
         let completion = source.completion();
         self.completion[usize::from(completion)].detach();
         Some(slot)
     }
     /// Controller level reset: all queues and the host's doorbell buffer are gone. No command is stalled.
     pub fn reset(&mut self) {
+        self.deleting = 0;
         self.completion.iter_mut().for_each(CompletionQueue::reset);
         self.submission.iter_mut().for_each(SubmissionQueue::reset);
         self.arbiter.reset(false);

@@ -53,8 +53,12 @@ impl Settings {
             (self.block_size, self.format_changed) = (block_size, true);
         }
     }
-    /// Takes the note that a format has ended since the last call.
+    /// Whether a format has changed the block size since the last report.
     #[inline]
+    pub fn format_changed(&self) -> bool {
+        self.format_changed
+    }
+    /// Takes the note that a format has ended since the last call.
     pub fn take_format_changed(&mut self) -> bool {
         core::mem::take(&mut self.format_changed)
     }

@@ -100,10 +100,14 @@ impl Controller {
     pub(crate) fn next_woken(&mut self) -> Option<u16> {
         self.queues.next_woken()
     }
-    /// Whether there is something that the workers must hear of. They are told now.
+    /// Whether there is something that the workers must hear of.
     #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.queues.has_news() || self.slots.has_left()
+    }
+    /// As [`Controller::has_news`]. They are told now.
     pub(crate) fn take_news(&mut self) -> bool {
-        let has_news = self.queues.has_news() || self.slots.has_left();
+        let has_news = self.has_news();
         if has_news {
             self.queues.tell_news();
         }

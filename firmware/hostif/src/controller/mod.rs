@@ -77,8 +77,13 @@ impl Controller {
     pub(crate) fn pause_with(&mut self, backlog: Option<SharedBacklog>) {
         self.pause.follow(backlog, self.slots.ids().len());
     }
-    /// Takes the note that a format has changed the block size.
+    /// Whether the device or the workers have something to hear, if at the last report the drive was shut
+    /// down or not.
     #[inline]
+    pub(crate) fn has_something_to_tell(&self, was_shut_down: bool) -> bool {
+        self.settings.format_changed() || self.has_news() || self.is_shut_down() != was_shut_down
+    }
+    /// Takes the note that a format has changed the block size.
     pub(crate) fn take_format_changed(&mut self) -> bool {
         self.settings.take_format_changed()
     }
