@@ -179,7 +179,7 @@ impl Places {
         Places { ops, free, requested, bound, interrupts: 0, late: Vec::new() }
     }
     /// Puts an operation into a place; `None` for an interrupt that has to wait for one.
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, op: LinkOp) -> Option<LinkTicket> {
         if let LinkOp::Interrupt { vector } = op {
             if self.interrupts >= self.bound {
@@ -269,7 +269,9 @@ impl LinkPort {
     /// it would need more memory. An interrupt finds no place if the run mode has left as many untaken as
     /// there may be. It is then sent once when another has left, however often the front end asks for it
     /// in the meantime, like a message that is pending behind a mask.
-    #[inline]
+    ///
+    /// It is part of whoever calls it, so that an operation is put together in its place, not copied there.
+    #[inline(always)]
     pub fn push(&self, op: LinkOp) {
         let mut places = self.places.borrow_mut();
         let Some(ticket) = places.put(op) else { return };
