@@ -34,6 +34,11 @@ impl Refresh {
         };
         if self.corrected > 0 && (moves == 0 || left > 0) { Some(self.correctable - left) } else { None }
     }
+    /// Fewer wrong bits are never too many, however often a block's data have moved.
+    #[inline]
+    pub const fn least(&self) -> u8 {
+        if self.corrected < self.correctable { self.corrected } else { self.correctable }
+    }
 }
 
 #[cfg(test)]
@@ -50,6 +55,15 @@ mod tests {
         assert!(limits(8, 8).eq([Some(8), None, None, None, None, None]));
         assert!(limits(0, 40).all(|limit| limit.is_none()), "switched off");
         assert_eq!(Refresh { corrected: 1, correctable: 255, reads: 0 }.limit(9), None);
+    }
+
+    #[test]
+    fn no_limit_is_below_the_least() {
+        for (corrected, correctable) in (0..=u8::MAX).flat_map(|c| (0..=u8::MAX).map(move |all| (c, all))) {
+            let refresh = Refresh { corrected, correctable, reads: 0 };
+            assert!((0..10).filter_map(|moves| refresh.limit(moves)).all(|limit| limit >= refresh.least()));
+            assert!(refresh.least() <= corrected);
+        }
     }
 
     #[test]

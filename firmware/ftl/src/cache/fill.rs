@@ -25,6 +25,14 @@ pub(crate) enum Lie {
     Scattered,
 }
 
+impl Lie {
+    /// Where the only unit of a frame lies: a unit that is a page.
+    #[inline]
+    fn of_page(shape: UnitShape, at: Upa) -> Self {
+        if at.is_some() { Lie::InPage { page: shape.page_of(at), whole: true } } else { Lie::Nowhere }
+    }
+}
+
 /// Collects the places of a frame's units, one after the other.
 struct Places {
     // The page of the first mapped unit.
@@ -252,6 +260,13 @@ impl<M: Mapping> Cache<M> {
     /// Where units of a frame lie, if their map entries are in memory.
     #[inline]
     fn lie_at_hand(&self, frame: Frame, units: Units) -> Option<Lie> {
+        let shape = self.runtime.units;
+        if shape.per_page() > 1 || units != shape.all() {
+            return self.lie_of_each(frame, units);
+        }
+        Some(Lie::of_page(shape, self.mapping.get(&self.mapping.try_pin(shape.first_of(frame))?)))
+    }
+    fn lie_of_each(&self, frame: Frame, units: Units) -> Option<Lie> {
         let mut places = Places::default();
         for (slot, lpn) in self.runtime.units.units_in(frame, units) {
             places.add(self.runtime.units, slot, self.mapping.get(&self.mapping.try_pin(lpn)?));
@@ -341,5 +356,26 @@ impl<M: Mapping> Cache<M> {
             slot => self.pages.unit_record(buffer, slot).map(|unit| unit.lpn),
         };
         record.kind == PageKind::Data && there() == Some(lpn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The slow twin collects the places of all units, here of one.
+    #[test]
+    fn a_unit_that_is_a_page_lies_where_its_places_say() {
+        let shape = UnitShape::new(16384, 16384);
+        for at in [Upa(0), Upa(1), Upa(77), Upa::NONE] {
+            let mut places = Places::default();
+            places.add(shape, 0, at);
+            let lie = match Lie::of_page(shape, at) {
+                Lie::InPage { page, whole: true } => (page, false),
+                Lie::Nowhere => (Ppa::NONE, true),
+                other => panic!("{at:?} lies {other:?}"),
+            };
+            assert_eq!((places.page, places.is_scattered), lie);
+        }
     }
 }

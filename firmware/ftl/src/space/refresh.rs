@@ -109,6 +109,9 @@ impl Refreshing {
     /// uncorrectable. Returns true if the data of its block should move for that.
     #[inline]
     pub(crate) fn found_wrong_bits(&self, ppa: Ppa, bits: u8) -> bool {
+        if bits < self.limits.least() {
+            return false;
+        }
         let block = self.layout.block_of(ppa);
         let moves = self.moves[block.at()].get();
         if moves > 0 && bits >= self.limits.corrected {

@@ -62,6 +62,9 @@ impl Runtime {
     /// Spends `cycles` of the core on `function`.
     #[inline]
     pub(crate) fn spend(&self, function: Function, cycles: u64) {
+        if cycles == 0 {
+            return;
+        }
         self.recorder.account(function, || self.core.stands(), || self.core.charge(cycles));
     }
     /// The number that events use for the running firmware task.
