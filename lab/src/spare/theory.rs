@@ -39,7 +39,7 @@ pub(crate) fn pool(profile: &Profile) -> Pool {
         pages_per_block: of.pages_per_block,
         logical_pages: of.logical_pages,
         reserve: of.reserve + half_open(profile, of.luns_per_pool),
-        separate_copies: true,
+        copy_blocks: 1,
         // Each command in flight occupies an entry that is being evicted, where no page can be
         // overwritten.
         buffered_pages: of.dirty_max.saturating_sub(QUEUE_DEPTH) / of.pools,

@@ -15,8 +15,8 @@ pub struct Pool {
     pub logical_pages: u32,
     /// Free blocks that are reserved for garbage collection, at least 1.
     pub reserve: u32,
-    /// Copies go to a block of their own; otherwise they follow the host's pages.
-    pub separate_copies: bool,
+    /// The blocks that copies go round, a page each; without any, they follow the host's pages.
+    pub copy_blocks: u32,
     /// Pages of a write-back buffer, which holds the last ones written and evicts the least recent.
     /// Overwriting a page in the buffer costs nothing, so the pool sees less skew than the host has.
     pub buffered_pages: u32,
@@ -26,7 +26,7 @@ impl Pool {
     /// The share of current pages in the blocks that hold data. It is theory's fill, since theory has no
     /// free blocks. An open block is half full on average.
     pub fn fill_of_closed(&self) -> f64 {
-        let closed = f64::from(self.blocks - self.reserve) - if self.separate_copies { 1.0 } else { 0.5 };
+        let closed = f64::from(self.blocks - self.reserve) - f64::from(1 + self.copy_blocks) / 2.0;
         f64::from(self.logical_pages) / (closed * f64::from(self.pages_per_block))
     }
 }
@@ -85,8 +85,8 @@ pub struct Simulation {
     /// The logical page of each physical page.
     owners: Vec<u32>,
     free: VecDeque<u32>,
-    /// The block that the host writes, and the one for copies.
-    open: [Option<u32>; 2],
+    /// The block that the host writes, and those for copies.
+    open: Vec<Option<u32>>,
     closings: u64,
     buffer: Buffer,
     done: Collected,
@@ -128,15 +128,14 @@ impl Buffer {
     }
 }
 
+/// The host's block among those that are open.
 const HOST: usize = 0;
-const COPIES: usize = 1;
 
 impl Simulation {
     /// A pool that has been filled once, in the order of pages. Panics if the pages leave no spare room.
     pub fn new(pool: Pool, rule: VictimRule, workload: &Workload, seed: u64) -> Self {
         // This ensures that one of the closed blocks has a stale page whenever a victim is chosen.
-        let open = if pool.separate_copies { 1 } else { 0 };
-        let room = (pool.blocks - pool.reserve - open) * pool.pages_per_block;
+        let room = (pool.blocks - pool.reserve - pool.copy_blocks) * pool.pages_per_block;
         assert!(pool.logical_pages < room, "{pool:?}: its pages leave none stale");
         let physical = (pool.blocks * pool.pages_per_block) as usize;
         let mut simulation = Simulation {
@@ -148,7 +147,7 @@ impl Simulation {
             map: vec![NOBODY; pool.logical_pages as usize],
             owners: vec![NOBODY; physical],
             free: (0..pool.blocks).collect(),
-            open: [None; 2],
+            open: vec![None; 1 + pool.copy_blocks as usize],
             closings: 0,
             buffer: Buffer::new(pool.buffered_pages, pool.logical_pages),
             done: Collected::default(),
@@ -183,8 +182,18 @@ impl Simulation {
         self.program(page, HOST);
         self.done.written += 1;
     }
+    /// The open block for the next copy. The last free block is opened only if no other is open.
+    fn for_copy(&self) -> usize {
+        let blocks = self.open.len() - 1;
+        if blocks == 0 {
+            return HOST;
+        }
+        let next = (self.done.copied % blocks as u64) as usize;
+        let mut in_turn = (0..blocks).map(|nth| 1 + (next + nth) % blocks);
+        let may_open = self.free.len() > 1;
+        in_turn.find(|&at| may_open || self.open[at].is_some()).unwrap_or(1 + next)
+    }
     fn program(&mut self, page: u32, stream: usize) {
-        let stream = if self.pool.separate_copies { stream } else { HOST };
         let open = self.open[stream].take();
         let at = open.or_else(|| self.free.pop_front()).expect("the reserve has a free block");
         let block = &mut self.blocks[at as usize];
@@ -209,7 +218,7 @@ impl Simulation {
         for at in first..first + self.pool.pages_per_block {
             let owner = self.owners[at as usize];
             if owner != NOBODY {
-                self.program(owner, COPIES);
+                self.program(owner, self.for_copy());
                 self.done.copied += 1;
             }
         }

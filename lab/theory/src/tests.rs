@@ -10,7 +10,7 @@ fn near(value: f64, expected: f64, percent: f64) {
 /// So many blocks, which are filled to a share and have hardly any block that is not closed.
 fn pool(blocks: u32, pages_per_block: u32, fill: f64) -> Pool {
     let logical_pages = (f64::from(blocks * pages_per_block) * fill) as u32;
-    Pool { blocks, pages_per_block, logical_pages, reserve: 1, separate_copies: false, buffered_pages: 0 }
+    Pool { blocks, pages_per_block, logical_pages, reserve: 1, copy_blocks: 0, buffered_pages: 0 }
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn copies_of_their_own_block_part_hot_data_from_cold() {
     // "Double write frontier" in B. Van Houdt, "Analysis of the d-Choices Garbage Collection Algorithm with
     // Memory in Flash-Based SSDs", VALUETOOLS 2013.
     let joint = pool(250, 32, 0.8);
-    let separate = Pool { separate_copies: true, ..joint };
+    let separate = Pool { copy_blocks: 1, ..joint };
     let skewed = Workload::hot_cold(0.1, 0.9);
     let of = |pool, rule| Simulation::new(pool, rule, &skewed, 1).steady_write_amplification(4);
     let [apart, mixed] = [separate, joint].map(|pool| of(pool, VictimRule::CostBenefit));
@@ -68,6 +68,22 @@ fn copies_of_their_own_block_part_hot_data_from_cold() {
     // age tells them from young ones.
     let [greedy, ten] = [VictimRule::Greedy, VictimRule::DChoices(10)].map(|rule| of(separate, rule));
     assert!(greedy > 1.1 * ten && ten > 1.1 * apart, "{greedy} {ten} {apart}");
+}
+
+/// FIFO leaves a block alone while all of its pages count, so cold data that lie together are not copied.
+/// Where a victim's copies go round many blocks, what is left of hot data lies among cold data everywhere.
+#[test]
+fn copies_that_go_round_many_blocks_leave_fifo_fewer_blocks_to_skip() {
+    let one = Pool { copy_blocks: 1, reserve: 12, ..pool(2000, 64, 0.92) };
+    // As many blocks are closed.
+    let ten = Pool { copy_blocks: 10, reserve: 8, logical_pages: one.logical_pages, ..one };
+    let of = |pool, workload: &Workload| {
+        Simulation::new(pool, VictimRule::Fifo, workload, 1).steady_write_amplification(3)
+    };
+    let skewed = Workload::hot_cold(0.1, 0.9);
+    let more = of(ten, &skewed) / of(one, &skewed);
+    near(of(ten, &Workload::uniform()), of(one, &Workload::uniform()), 2.0);
+    assert!(more > 1.1, "{more}");
 }
 
 #[test]
