@@ -323,13 +323,7 @@ impl Exec {
     /// The task keeps a core until that is free: it waits before all others, once.
     #[inline]
     pub(crate) fn keep_core(&self, task: TaskId, core: &CoreState) {
-        let mut waiting = core.waiting.borrow_mut();
-        if waiting.front() != Some(&task) {
-            waiting.push_front(task);
-            self.0.parked.set(self.0.parked.get() + 1);
-        }
-        drop(waiting);
-        self.0.arm_core(core);
+        self.0.keep_core(task, core);
     }
 }
 
@@ -381,7 +375,7 @@ impl Inner {
                     }
                 }
                 queue = self.queue.borrow_mut();
-                let Some(at) = queue.next().filter(|at| *at <= last) else { break };
+                let Some(at) = queue.next_by(last) else { break };
                 self.now.set(at);
                 count(&self.instants);
                 instants += 1;
@@ -474,13 +468,24 @@ impl Inner {
     /// Whether tasks wait for a core.
     #[inline]
     fn is_waited_for(&self, core: &CoreState) -> bool {
-        let is_not_empty = || !core.waiting.borrow().is_empty();
         debug_assert!(
-            self.parked.get() > 0 || !is_not_empty(),
+            self.parked.get() > 0 || !core.is_waited_for(),
             "a task waits for core {} uncounted",
             core.index
         );
-        self.parked.get() > 0 && is_not_empty()
+        self.parked.get() > 0 && core.is_waited_for()
+    }
+
+    #[inline]
+    fn keep_core(&self, task: TaskId, core: &CoreState) {
+        // Mostly no other task keeps it or waits for it.
+        if self.parked.get() == 0 {
+            core.keeper.set(task);
+            self.parked.set(1);
+        } else if core.keep_before_others(task) {
+            self.parked.set(self.parked.get() + 1);
+        }
+        self.arm_core(core);
     }
 
     #[inline]
@@ -508,9 +513,12 @@ impl Inner {
     #[inline]
     fn arm_core(&self, core: &CoreState) {
         if !core.armed.replace(true) {
-            let at = core.free_at().max(self.now.get());
-            self.queue.borrow_mut().push(at, CORE + core.index, 0);
+            self.await_core(core);
         }
+    }
+    fn await_core(&self, core: &CoreState) {
+        let at = core.free_at().max(self.now.get());
+        self.queue.borrow_mut().push_core(at, CORE + core.index);
     }
 
     #[inline]
@@ -524,18 +532,13 @@ impl Inner {
     /// Polls the tasks that waited for a core, oldest first, until one charges it or none is left.
     #[inline]
     fn run_core(&self, core: &CoreState, tasks: &[Task]) {
-        loop {
-            if core.waiting.borrow().is_empty() {
-                return;
-            }
-            if core.is_busy(self.now.get()) {
-                return self.arm_core(core);
-            }
-            let next = core.waiting.borrow_mut().pop_front();
-            if let Some(TaskId(id)) = next {
-                self.parked.set(self.parked.get() - 1);
-                self.poll(id, &tasks[id as usize]);
-            }
+        while !core.is_busy(self.now.get()) {
+            let Some(TaskId(id)) = core.next_waiting() else { return };
+            self.parked.set(self.parked.get() - 1);
+            self.poll(id, &tasks[id as usize]);
+        }
+        if core.is_waited_for() {
+            self.arm_core(core);
         }
     }
 }

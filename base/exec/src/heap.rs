@@ -28,6 +28,10 @@ impl TimedEvent {
     pub(crate) const NEVER: Self = TimedEvent { at: u64::MAX, order: u64::MAX, token: 0 };
 
     #[inline]
+    pub(crate) fn is_never(&self) -> bool {
+        self.order == u64::MAX
+    }
+    #[inline]
     pub(crate) fn new(at: Instant, sequence: u64, target: u32, token: u64, last: bool) -> Self {
         let order = if last { LAST | u64::from(target) << 32 } else { sequence << 32 };
         TimedEvent { at: at.as_picos(), order: order | u64::from(target), token }

@@ -73,9 +73,16 @@ impl Occupied {
 /// the first near event and the heap's first. An event that is earlier than all others when it is added
 /// stands at the front, in neither of them, until it comes out or a still earlier one takes its place. Most
 /// events of a busy core are of that kind.
+///
+/// When a core gets free is an event too, with a number of its own in the order. There are many of them, and
+/// mostly one at a time: it has a place apart from all others ([`TimerQueue::push_core`]).
 pub(crate) struct TimerQueue {
     /// When the earliest event is due; the greatest time when there is none.
     next_at: u64,
+    /// When the earliest one is due but for `core`.
+    other_at: u64,
+    /// When a core gets free, or [`TimedEvent::NEVER`].
+    core: TimedEvent,
     /// Whether an event stands before all others, and which.
     has_front: bool,
     front: TimedEvent,
@@ -101,6 +108,8 @@ impl Default for TimerQueue {
         let free = |place: usize| (place + 1) as u16 * u16::from(place + 1 < NODES);
         TimerQueue {
             next_at: u64::MAX,
+            other_at: u64::MAX,
+            core: TimedEvent::NEVER,
             has_front: false,
             front: TimedEvent::NEVER,
             first: END,
@@ -208,10 +217,15 @@ impl TimerQueue {
         if mem::take(&mut self.has_front) {
             self.push_far(self.front);
         }
+        if !self.core.is_never() {
+            let core = mem::replace(&mut self.core, TimedEvent::NEVER);
+            self.push_far(core);
+        }
         while self.first != END {
             let event = self.pop_near();
             self.push_far(event);
         }
+        self.other_at = self.next_at;
         self.sequence = self.far.renumber();
     }
 
@@ -230,15 +244,29 @@ impl TimerQueue {
         }
         let event = TimedEvent::new(at, self.sequence, target, token, last);
         self.sequence += 1;
-        if event.at >= self.next_at {
+        if event.at >= self.other_at {
             return self.put(event.at, event.order, event.token);
         }
         self.push_first(event, last);
     }
-    /// Adds an event that is due before all others.
+    /// Adds the event that a core gets free. It comes out as if it had been added by [`TimerQueue::push`].
+    #[inline]
+    pub(crate) fn push_core(&mut self, at: Instant, target: u32) {
+        if !self.core.is_never() {
+            return self.push(at, target, 0);
+        }
+        if self.sequence == SEQUENCES {
+            self.renumber();
+        }
+        self.core = TimedEvent::new(at, self.sequence, target, 0, false);
+        self.sequence += 1;
+        self.next_at = self.next_at.min(self.core.at);
+    }
+    /// Adds an event that is due before all others, but for that of `core`.
     #[inline]
     fn push_first(&mut self, event: TimedEvent, last: bool) {
-        self.next_at = event.at;
+        self.other_at = event.at;
+        self.next_at = self.next_at.min(event.at);
         let second = mem::take(&mut self.has_front).then_some(self.front);
         // Events of the same time that are added later come before a `last` one.
         if last {
@@ -265,14 +293,19 @@ impl TimerQueue {
         // An event may be due at the greatest time.
         (self.next_at != u64::MAX || !self.is_empty()).then(|| Instant::from_picos(self.next_at))
     }
+    /// When the earliest event is due, if that is by `last`.
+    #[inline]
+    pub(crate) fn next_by(&self, last: Instant) -> Option<Instant> {
+        (!self.is_none_by(last)).then(|| Instant::from_picos(self.next_at))
+    }
     /// Whether no event is due by `now`.
     #[inline]
     pub(crate) fn is_none_by(&self, now: Instant) -> bool {
-        self.next_at > now.as_picos() || self.next().is_none()
+        self.next_at > now.as_picos() || self.next_at == u64::MAX && self.is_empty()
     }
-    #[inline]
+    #[cold]
     fn is_empty(&self) -> bool {
-        !self.has_front && self.first == END && self.far.first().is_none()
+        !self.has_front && self.core.is_never() && self.first == END && self.far.first().is_none()
     }
     /// Takes the earliest event if it is due by `until`.
     #[inline]
@@ -282,6 +315,9 @@ impl TimerQueue {
     /// Takes the earliest event.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Instant, u32, u64)> {
+        if self.core.at <= self.other_at && self.is_core_first() {
+            return Some(self.pop_core());
+        }
         let event = if mem::take(&mut self.has_front) {
             self.front
         } else if self.is_far_first() {
@@ -292,8 +328,32 @@ impl TimerQueue {
             return None;
         };
         self.came_out_at = event.at;
-        self.next_at = self.node(self.first).event.at.min(self.far_at);
+        self.other_at = self.node(self.first).event.at.min(self.far_at);
+        self.next_at = self.other_at.min(self.core.at);
         Some((Instant::from_picos(event.at), event.target(), event.token))
+    }
+    /// Takes the event of `core`, which is due before all others.
+    #[inline]
+    fn pop_core(&mut self) -> (Instant, u32, u64) {
+        let core = mem::replace(&mut self.core, TimedEvent::NEVER);
+        self.came_out_at = core.at;
+        self.next_at = self.other_at;
+        (Instant::from_picos(core.at), core.target(), 0)
+    }
+    /// Whether the event of `core` comes before all others, none of which is earlier.
+    #[inline]
+    fn is_core_first(&self) -> bool {
+        if self.core.at < self.other_at {
+            return true;
+        }
+        let first = if self.has_front {
+            self.front.order
+        } else if self.is_far_first() {
+            self.far.first().map_or(u64::MAX, |event| event.order)
+        } else {
+            self.node(self.first).event.order
+        };
+        self.core.order < first
     }
     /// Drops all events.
     pub(crate) fn clear(&mut self) {
@@ -311,7 +371,8 @@ impl TimerQueue {
     /// Events pending.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.has_front) + self.near() + self.far.len()
+        let apart = usize::from(self.has_front) + usize::from(!self.core.is_never());
+        apart + self.near() + self.far.len()
     }
 }
 
@@ -335,6 +396,12 @@ mod tests {
         wheel.push_in(at, target, token, last);
         heap.push_in(at, target, token, last);
     }
+    /// A core gets free, which the heap takes for any event.
+    fn freed(wheel: &mut TimerQueue, heap: &mut HeapQueue, at: u64, core: u32) {
+        let at = Instant::from_picos(at);
+        wheel.push_core(at, core);
+        heap.push_in(at, core, 0, false);
+    }
     fn drained(wheel: &mut TimerQueue, heap: &mut HeapQueue) {
         while let Some(popped) = heap.pop_due(Instant::MAX) {
             assert_eq!(wheel.pop_due(Instant::MAX), Some(popped));
@@ -354,7 +421,11 @@ mod tests {
                 for _ in 0..rng.below(4) {
                     let reach = REACHES[rng.below(REACHES.len() as u64) as usize];
                     let of = (rng.below(50) as u32, round);
-                    pushed(&mut wheel, &mut heap, now + rng.below(reach), of, rng.below(5) == 0);
+                    let at = now + rng.below(reach);
+                    match rng.below(6) {
+                        0 => freed(&mut wheel, &mut heap, at, 1_000 + of.0 % 3),
+                        last => pushed(&mut wheel, &mut heap, at, of, last == 1),
+                    }
                 }
                 assert_eq!((wheel.next(), wheel.len()), (heap.next(), heap.len()));
                 if rng.below(3) == 0 {
@@ -364,6 +435,7 @@ mod tests {
                 }
                 for _ in 0..rng.below(4) {
                     let until = Instant::from_picos(now + rng.below(1 << 22));
+                    assert_eq!(wheel.next_by(until), heap.next().filter(|at| *at <= until));
                     let popped = heap.pop_due(until);
                     assert_eq!(wheel.pop_due(until), popped);
                     now = popped.map_or(now, |(at, ..)| at.as_picos().max(now));
@@ -402,10 +474,28 @@ mod tests {
     }
 
     #[test]
+    fn a_core_gets_free_in_its_turn_among_events_of_the_same_instant() {
+        let (mut wheel, mut heap) = (TimerQueue::default(), HeapQueue::default());
+        for round in 0..4 {
+            for target in 0..5 {
+                if target == round {
+                    freed(&mut wheel, &mut heap, 7, 1_000);
+                }
+                pushed(&mut wheel, &mut heap, 7, (target, 0), target == 2);
+            }
+            freed(&mut wheel, &mut heap, 7, 1_001);
+            drained(&mut wheel, &mut heap);
+        }
+        freed(&mut wheel, &mut heap, u64::MAX, 1_000);
+        drained(&mut wheel, &mut heap);
+    }
+
+    #[test]
     fn an_event_may_be_due_at_the_greatest_time() {
         let (mut wheel, mut heap) = (TimerQueue::default(), HeapQueue::default());
         pushed(&mut wheel, &mut heap, u64::MAX, (1, 0), false);
         assert_eq!((wheel.next(), wheel.pop_due(Instant::from_picos(9))), (Some(Instant::MAX), None));
+        assert_eq!(wheel.next_by(Instant::MAX), Some(Instant::MAX));
         drained(&mut wheel, &mut heap);
     }
 
@@ -414,7 +504,11 @@ mod tests {
         let (mut wheel, mut heap) = (TimerQueue::default(), HeapQueue::default());
         wheel.sequence = SEQUENCES - 20;
         for target in 0..40 {
-            pushed(&mut wheel, &mut heap, u64::from(target * 7 % 5) << 20, (target, 0), target % 9 == 0);
+            let at = u64::from(target * 7 % 5) << 20;
+            match target {
+                12 | 30 => freed(&mut wheel, &mut heap, at, target),
+                _ => pushed(&mut wheel, &mut heap, at, (target, 0), target % 9 == 0),
+            }
         }
         assert!(wheel.sequence < 100);
         drained(&mut wheel, &mut heap);
