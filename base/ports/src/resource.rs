@@ -6,6 +6,8 @@ use core::cell::Cell;
 
 /// Bytes that a memory moves at once: the width of the data path.
 pub const WORD_BYTES: u64 = 8;
+/// Bytes of a register, and of a flag in memory.
+pub const REGISTER_BYTES: u64 = 4;
 /// Words per burst. After a burst, the arbiter lets another user in.
 const BURST_WORDS: u64 = 16;
 
@@ -17,13 +19,20 @@ pub struct Bandwidth {
     bytes_per_second: u64,
     word: Duration,
     next: Option<SharedBandwidth>,
+    /// How long a burst takes on the slowest of this bus and those behind it.
+    burst: Duration,
     free_at: Cell<Instant>,
     moved: Cell<u64>,
     busy: Cell<Duration>,
     /// How long bytes take that were reserved before: mostly the next are as many. What users move is data,
     /// entries and words, whose sizes are far apart, so that each size has a place of its own.
     known: [Cell<(u64, Duration)>; SIZES],
+    /// How long so many registers take, from none on.
+    registers: [Duration; REGISTERS],
 }
+
+/// A command that is copied out of a controller has sixteen registers' length.
+const REGISTERS: usize = 17;
 
 /// Sizes are told apart by their highest bit, modulo this number.
 const SIZES: usize = 32;
@@ -63,14 +72,20 @@ pub type SharedBandwidth = Rc<Bandwidth>;
 impl Bandwidth {
     /// A bandwidth of `bytes_per_second`; 0 is unlimited.
     pub fn new(bytes_per_second: u64) -> SharedBandwidth {
-        let word = Duration::of_transfer(WORD_BYTES, bytes_per_second);
-        Rc::new(Bandwidth { bytes_per_second, word, ..Default::default() })
+        Rc::new(Bandwidth::alone(bytes_per_second))
     }
     /// A bus of `bytes_per_second` that leads to `next`: its bytes contend on all buses up to the memory, and
     /// pass at the rate of the slowest.
     pub fn behind(bytes_per_second: u64, next: &SharedBandwidth) -> SharedBandwidth {
-        let word = Duration::of_transfer(WORD_BYTES, bytes_per_second);
-        Rc::new(Bandwidth { bytes_per_second, word, next: Some(Rc::clone(next)), ..Default::default() })
+        let alone = Bandwidth::alone(bytes_per_second);
+        let burst = next.burst.max(alone.burst);
+        Rc::new(Bandwidth { next: Some(Rc::clone(next)), burst, ..alone })
+    }
+    fn alone(bytes_per_second: u64) -> Self {
+        let takes = |bytes| Duration::of_transfer(bytes, bytes_per_second);
+        let word = takes(WORD_BYTES);
+        let registers = core::array::from_fn(|count| takes(count as u64 * REGISTER_BYTES));
+        Bandwidth { bytes_per_second, word, burst: word * BURST_WORDS, registers, ..Default::default() }
     }
     /// Reserves `bytes` from `now` on and says when the last one has passed.
     #[inline]
@@ -108,20 +123,36 @@ impl Bandwidth {
     fn own_window(&self, now: Instant, bytes: u64) -> Window {
         Window { begin: self.take(now, bytes), bytes_per_second: self.bytes_per_second, word: self.word }
     }
-    /// Reserves `bytes` that pass between the bursts of others: they wait for one burst at most, whatever
-    /// is reserved. Returns how long they wait.
+    /// Reserves so many registers, which pass between the bursts of others: they wait for one burst at most,
+    /// whatever is reserved. Returns how long they wait.
     #[inline]
-    pub fn between(&self, now: Instant, bytes: u64) -> Duration {
-        let window = self.window(now, bytes);
-        window.begin.since(now).min(window.word() * BURST_WORDS)
+    pub fn between(&self, now: Instant, registers: u64) -> Duration {
+        let mut begin = self.take_registers(now, registers);
+        let mut next = &self.next;
+        while let Some(bus) = next {
+            begin = begin.max(bus.take_registers(now, registers));
+            next = &bus.next;
+        }
+        begin.since(now).min(self.burst)
+    }
+    #[inline]
+    fn take_registers(&self, now: Instant, registers: u64) -> Instant {
+        match self.registers.get(registers as usize) {
+            Some(takes) => self.take_for(now, registers * REGISTER_BYTES, *takes),
+            None => self.take(now, registers * REGISTER_BYTES),
+        }
     }
     #[inline]
     fn take(&self, now: Instant, bytes: u64) -> Instant {
+        self.take_for(now, bytes, if self.bytes_per_second == 0 { Duration::ZERO } else { self.takes(bytes) })
+    }
+    /// Reserves `bytes`, which take so long.
+    #[inline]
+    fn take_for(&self, now: Instant, bytes: u64, takes: Duration) -> Instant {
         self.moved.set(self.moved.get() + bytes);
         if self.bytes_per_second == 0 {
             return now;
         }
-        let takes = self.takes(bytes);
         let begin = self.free_at.get().max(now);
         self.free_at.set(begin + takes);
         self.busy.set(self.busy.get() + takes);
@@ -160,10 +191,10 @@ mod tests {
     #[test]
     fn a_word_waits_for_one_burst_of_others_and_makes_them_wait() {
         let memory = Bandwidth::new(1_000_000_000);
-        assert_eq!(memory.between(Instant::ZERO, 8), Duration::ZERO);
+        assert_eq!(memory.between(Instant::ZERO, 2), Duration::ZERO);
         assert_eq!(memory.reserve(Instant::ZERO, 16_384), at(16_392));
-        assert_eq!(memory.between(at(10), 8), Duration::from_nanos(128));
-        assert_eq!(memory.between(at(16_300), 8), Duration::from_nanos(100));
+        assert_eq!(memory.between(at(10), 2), Duration::from_nanos(128));
+        assert_eq!(memory.between(at(16_300), 2), Duration::from_nanos(100));
         assert_eq!(memory.reserve(at(16_300), 0), at(16_408));
     }
 
@@ -180,6 +211,34 @@ mod tests {
                 let passed = free_at.max(now) + Duration::of_transfer(bytes, rate);
                 free_at = if rate == 0 { Instant::ZERO } else { passed };
                 assert_eq!(bus.reserve(now, bytes), passed, "{bytes} bytes at {rate}");
+            }
+        }
+    }
+
+    /// The slow twin looks at the whole window.
+    #[test]
+    fn registers_between_bursts_wait_as_their_window_says() {
+        let mut rng = aster_units::Rng::new(3);
+        for _ in 0..50 {
+            let rates: [u64; 3] = core::array::from_fn(|_| rng.below(3) * (1 + rng.below(4_000_000_000)));
+            let chain = || {
+                let memory = Bandwidth::new(rates[0]);
+                let shared = Bandwidth::behind(rates[1], &memory);
+                [Bandwidth::behind(rates[2], &shared), shared, memory]
+            };
+            let (fast, slow, mut now) = (chain(), chain(), Instant::ZERO);
+            for _ in 0..300 {
+                now += Duration::from_picos(rng.below(1 << 16));
+                let at = rng.below(3) as usize;
+                if rng.below(4) == 0 {
+                    let bytes = rng.below(9_000);
+                    assert_eq!(fast[at].window(now, bytes), slow[at].window(now, bytes));
+                    continue;
+                }
+                let registers = [1, 2, 16, rng.below(40)][rng.below(4) as usize];
+                let window = slow[at].window(now, registers * REGISTER_BYTES);
+                let waits = window.begin.since(now).min(window.word() * BURST_WORDS);
+                assert_eq!(fast[at].between(now, registers), waits, "{registers} on {at} of {rates:?}");
             }
         }
     }

@@ -70,8 +70,8 @@ pub struct FixedController {
 /// the LUN's next array operation.
 const ENDING: usize = 4;
 
-/// Bytes of a completion: a flag and a status.
-const COMPLETION_BYTES: u64 = 8;
+/// Registers' lengths of a completion: a flag and a status.
+const COMPLETION: u64 = 2;
 
 // Tokens: the slot, and what has happened to it.
 const REQUEST: u64 = 0;
@@ -146,8 +146,11 @@ impl FixedController {
     /// When a completion that is sent now arrives.
     fn arrives(&self) -> Instant {
         let now = self.exec.now();
-        let passed = |bus: &SharedBandwidth| now + bus.between(now, COMPLETION_BYTES);
-        self.completions.borrow().iter().map(passed).max().unwrap_or(now)
+        let mut waits = Duration::ZERO;
+        for bus in self.completions.borrow().iter() {
+            waits = waits.max(bus.between(now, COMPLETION));
+        }
+        now + waits
     }
     /// Ends a request whose data are good from `good` on. Its completion is sent then.
     fn end(&self, slot: usize, tag: Tag, outcomes: Outcomes, good: Instant) {

@@ -10,9 +10,6 @@ use aster_ports::resource::Bandwidth;
 use aster_units::{Duration, Instant};
 use core::cell::RefCell;
 
-/// Bytes of a register, and of a completion flag.
-const WORD_BYTES: u64 = 4;
-
 /// The core that runs the loop, the buses between it and the controllers, and where its time goes.
 pub(super) struct CoreTime {
     core: Core,
@@ -138,7 +135,7 @@ impl CoreTime {
         }
         // The bus is taken from now on, although the core may be ahead of the clock: transfers that others
         // send in between must not wait for it.
-        let waits = bus.between(self.core.exec().now(), words * WORD_BYTES);
+        let waits = bus.between(self.core.exec().now(), words);
         self.work(function, |core| core.stall(waits + each * words));
     }
     #[inline]
