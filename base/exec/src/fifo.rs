@@ -85,6 +85,22 @@ impl<T> Fifo<T> {
         self.head = self.head.wrapping_add(1);
         self.places.get_mut(at)?.take()
     }
+    /// Takes the item at this place, counted from the oldest.
+    #[inline]
+    pub fn remove(&mut self, at: usize) -> Option<T> {
+        if at == 0 { self.pop_front() } else { self.remove_behind(at) }
+    }
+    fn remove_behind(&mut self, at: usize) -> Option<T> {
+        if at >= self.len() {
+            return None;
+        }
+        // Those before it move back by a place each.
+        for behind in (1..=at).rev() {
+            let [to, from] = [behind, behind - 1].map(|at| self.place(self.head.wrapping_add(at)));
+            self.places.swap(to, from);
+        }
+        self.pop_front()
+    }
     /// Takes the oldest item if it is as asked.
     #[inline]
     pub fn pop_front_if(&mut self, is_wanted: impl FnOnce(&T) -> bool) -> Option<T> {
@@ -161,6 +177,10 @@ mod tests {
                     10 => {
                         let even = |n: &i32| n % 2 == 0;
                         assert_eq!(fast.pop_front_if(even), slow.pop_front_if(|n| even(n)), "seed {seed}");
+                    }
+                    12 => {
+                        let at = rng.below(6) as usize;
+                        assert_eq!(fast.remove(at), slow.remove(at), "seed {seed}");
                     }
                     11 if rng.below(20) == 0 => {
                         fast.clear();

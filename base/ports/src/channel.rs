@@ -348,7 +348,8 @@ impl ChannelPort {
             some => chooser(self, some),
         };
         waiting[..index].iter().for_each(|&slot| passed_over(slot).set(passed_over(slot).get() + 1));
-        let slot = pending.remove(index);
+        // Mostly it is the only one.
+        let slot = if pending.len() == 1 { pending.pop()? } else { pending.remove(index) };
         passed_over(slot).set(0);
         Some(usize::from(slot))
     }

@@ -54,7 +54,9 @@ struct RequestSlot {
     choice: Cell<(FlashOp, bool)>,
     // The next one of the requests that it belongs together with ([`FlashPort::submit_together`]).
     companion: Cell<Option<Tag>>,
-    outcomes: Cell<Option<Outcomes>>,
+    // Whether the results may be taken, which are looked for far more often than they are there.
+    ended: Cell<bool>,
+    outcomes: RefCell<Outcomes>,
     waiter: WaitCell,
 }
 
@@ -66,7 +68,7 @@ impl RequestSlot {
 }
 
 struct Lane {
-    available: RefCell<VecDeque<Tag>>,
+    available: RefCell<Fifo<Tag>>,
     worker: WaitCell,
     // The handler of a controller in hardware, and its token for the lane.
     hardware: Cell<Option<(HandlerId, u64)>>,
@@ -149,11 +151,12 @@ impl FlashPort {
             request: Cell::new(None),
             choice: Cell::new((FlashOp::Reset, false)),
             companion: Cell::new(None),
-            outcomes: Cell::new(None),
+            ended: Cell::new(false),
+            outcomes: Default::default(),
             waiter: WaitCell::default(),
         };
         let lane = |_| Lane {
-            available: RefCell::new(VecDeque::with_capacity(usize::from(depth))),
+            available: RefCell::new(Fifo::with_capacity(usize::from(depth))),
             worker: WaitCell::default(),
             hardware: Cell::new(None),
             ready_from: Cell::default(),
@@ -248,10 +251,24 @@ impl FlashPort {
     /// Takes a request's results if they are there, and frees its slot.
     #[inline]
     pub fn try_take(&self, tag: Tag) -> Option<Outcomes> {
-        let outcomes = self.slots[usize::from(tag.0)].outcomes.take()?;
+        self.take_as(tag, |outcomes| *outcomes)
+    }
+    /// As [`FlashPort::try_take`], but no more than the first target's result.
+    #[inline]
+    pub fn try_take_first(&self, tag: Tag) -> Option<Outcome> {
+        self.take_as(tag, |outcomes| outcomes[0])
+    }
+    #[inline]
+    fn take_as<T>(&self, tag: Tag, of: impl FnOnce(&Outcomes) -> T) -> Option<T> {
+        if self.slots[usize::from(tag.0)].ended.get() { Some(self.take_ended(tag, of)) } else { None }
+    }
+    fn take_ended<T>(&self, tag: Tag, of: impl FnOnce(&Outcomes) -> T) -> T {
+        let slot = &self.slots[usize::from(tag.0)];
+        slot.ended.set(false);
+        let taken = of(&slot.outcomes.borrow());
         self.free.borrow_mut().push(tag.0);
         self.free_waiters.wake_one(&self.exec);
-        Some(outcomes)
+        taken
     }
     /// Waits for a request's results.
     #[inline]
@@ -262,7 +279,7 @@ impl FlashPort {
     #[inline]
     pub fn finished_as<T>(&self, tag: Tag, of: impl Fn(&Outcomes) -> T) -> impl Future<Output = T> {
         let slot = &self.slots[usize::from(tag.0)];
-        slot.waiter.wait(&self.exec, move || self.try_take(tag).map(|outcomes| of(&outcomes)))
+        slot.waiter.wait(&self.exec, move || self.take_as(tag, &of))
     }
     /// Sends a request and waits for its results. The caller must not drop the future before it
     /// completes: flash operations can't be cancelled.
@@ -441,32 +458,47 @@ impl FlashPort {
     /// checked here, unless the port below has checked it already.
     #[inline]
     pub fn complete(&self, tag: Tag, outcomes: Outcomes) {
-        if let Some(diverted) = self.diverted.get()
-            && outcomes.iter().any(|outcome| outcome.flagged)
-        {
-            diverted.results.borrow_mut().push_back((tag, outcomes));
-            return self.notice.on_complete.raise(&self.exec, &diverted.taker);
+        self.note(tag, &outcomes);
+        self.complete_noted(tag);
+    }
+    /// Controller side: a request's results, which [`FlashPort::complete_noted`] delivers.
+    #[inline]
+    pub fn note(&self, tag: Tag, outcomes: &Outcomes) {
+        *self.slots[usize::from(tag.0)].outcomes.borrow_mut() = *outcomes;
+    }
+    /// Controller side: as [`FlashPort::complete`], with the results that were noted last.
+    #[inline]
+    pub fn complete_noted(&self, tag: Tag) {
+        if let Some(diverted) = self.diverted.get() {
+            let outcomes = *self.slots[usize::from(tag.0)].outcomes.borrow();
+            if outcomes.iter().any(|outcome| outcome.flagged) {
+                diverted.results.borrow_mut().push_back((tag, outcomes));
+                return self.notice.on_complete.raise(&self.exec, &diverted.taker);
+            }
         }
-        self.deliver(tag, outcomes, self.notice.on_complete);
+        self.deliver_noted(tag, self.notice.on_complete);
     }
     /// Delivers a request's results to who asked, whom `interrupt` notifies.
     #[inline]
-    pub fn deliver(&self, tag: Tag, mut outcomes: Outcomes, interrupt: Interrupt) {
+    pub fn deliver(&self, tag: Tag, outcomes: Outcomes, interrupt: Interrupt) {
+        self.note(tag, &outcomes);
+        self.deliver_noted(tag, interrupt);
+    }
+    #[inline]
+    fn deliver_noted(&self, tag: Tag, interrupt: Interrupt) {
         let slot = &self.slots[usize::from(tag.0)];
         slot.companion.set(None);
         let mut lun = None;
         if let Some(request) = slot.request.take() {
             lun = Some(request.lun);
             let may_be_busy = request.phase == FlashOp::Status;
-            assert!(
-                may_be_busy || outcomes[0].status != FlashStatus::Busy,
-                "an operation ends when it is over"
-            );
+            let first = &mut slot.outcomes.borrow_mut()[0];
+            assert!(may_be_busy || first.status != FlashStatus::Busy, "an operation ends when it is over");
             if request.expects != PageOwner::NONE {
-                self.look_at_page(&request, &mut outcomes[0]);
+                self.look_at_page(&request, first);
             }
         }
-        slot.outcomes.set(Some(outcomes));
+        slot.ended.set(true);
         self.counts.completed.set(self.counts.completed.get() + 1);
         interrupt.raise(&self.exec, &slot.waiter);
         if let Some(watcher) = self.watcher.get() {

@@ -237,8 +237,13 @@ impl<P: Package + 'static> Engine<P> {
             };
             if driven {
                 // A controller in hardware sees the pins.
-                for (way, package) in packages.iter().enumerate().filter(|(way, _)| chips >> way & 1 == 1) {
-                    self.port.set_ready_from(way, package.ready_from(now));
+                let mut left = chips;
+                while left != 0 {
+                    let way = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    if let Some(package) = packages.get(way) {
+                        self.port.set_ready_from(way, package.ready_from(now));
+                    }
                 }
             }
             carried.map(|mailbox| (mailbox, stages.finish(now)))

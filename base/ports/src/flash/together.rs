@@ -7,7 +7,7 @@
 
 use super::{FlashPort, Tag};
 use crate::request::{Flags, FlashOp, FlashRequest};
-use alloc::collections::VecDeque;
+use aster_exec::Fifo;
 use aster_units::LunIndex;
 
 /// The most requests that belong together: the lanes of an array controller.
@@ -81,10 +81,10 @@ impl FlashPort {
     /// The place of the request to take from a ring if `chosen` was chosen. One that belongs together with
     /// others doesn't overtake another such; then it is the oldest one's turn.
     #[inline]
-    pub(super) fn in_order_of_groups(&self, ring: &VecDeque<Tag>, chosen: usize) -> usize {
+    pub(super) fn in_order_of_groups(&self, ring: &Fifo<Tag>, chosen: usize) -> usize {
         let is_together = |tag: &Tag| self.is_together(*tag);
         let overtakes = chosen > 0
-            && ring.get(chosen).is_some_and(is_together)
+            && ring.iter().nth(chosen).is_some_and(is_together)
             && ring.iter().take(chosen).any(is_together);
         if overtakes { 0 } else { chosen }
     }

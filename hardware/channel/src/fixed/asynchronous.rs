@@ -10,6 +10,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
+use aster_exec::Fifo;
 use aster_parties::{AccessCounts, Answer, ControlWord, Filter, Passage, Segment};
 use aster_ports::channel::Chooser;
 use aster_units::{Instant, LunIndex};
@@ -66,20 +67,21 @@ impl Filter for StatisticsFilter {
 /// The words of the slots, by priority, in the order of their arrival. A slot has at most one word.
 #[derive(Default)]
 struct Queues {
-    high: VecDeque<u16>,
-    normal: VecDeque<u16>,
+    high: Fifo<u16>,
+    normal: Fifo<u16>,
     // Words that found their queue full.
     outside: VecDeque<(u16, bool)>,
 }
 
 impl Queues {
-    fn of(&mut self, high: bool) -> &mut VecDeque<u16> {
+    fn of(&mut self, high: bool) -> &mut Fifo<u16> {
         if high { &mut self.high } else { &mut self.normal }
     }
     fn enter(&mut self, slot: u16, high: bool) -> bool {
         // A word doesn't overtake those that wait for room in the same queue.
+        let is_outside = |&(_, wants_high): &(u16, bool)| wants_high == high;
         let fits = self.of(high).len() < DISPATCH_QUEUE
-            && !self.outside.iter().any(|&(_, wants_high)| wants_high == high);
+            && (self.outside.is_empty() || !self.outside.iter().any(is_outside));
         if fits {
             self.of(high).push_back(slot);
         } else {
@@ -90,7 +92,10 @@ impl Queues {
     /// The next of the words outside that fits now.
     #[inline]
     fn next_inside(&mut self) -> Option<u16> {
-        let room = |queue: &VecDeque<u16>| queue.len() < DISPATCH_QUEUE;
+        if self.outside.is_empty() {
+            return None;
+        }
+        let room = |queue: &Fifo<u16>| queue.len() < DISPATCH_QUEUE;
         let (high, normal) = (room(&self.high), room(&self.normal));
         let at = self.outside.iter().position(|&(_, wants_high)| if wants_high { high } else { normal })?;
         let (slot, wants_high) = self.outside.remove(at)?;
@@ -119,8 +124,8 @@ pub(super) enum Descent {
 impl ControlPath {
     pub(super) fn new(slots: usize) -> Self {
         let queues = Queues {
-            high: VecDeque::with_capacity(DISPATCH_QUEUE),
-            normal: VecDeque::with_capacity(DISPATCH_QUEUE),
+            high: Fifo::with_capacity(DISPATCH_QUEUE),
+            normal: Fifo::with_capacity(DISPATCH_QUEUE),
             outside: VecDeque::with_capacity(slots),
         };
         ControlPath { filters: RefCell::default(), queues: Rc::new(RefCell::new(queues)) }

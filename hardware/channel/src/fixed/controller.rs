@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use aster_exec::{Exec, Handler, HandlerId};
 use aster_parties::{Answer, ControlWord, Filter, Segment, SegmentKind};
 use aster_ports::channel::ChannelPort;
-use aster_ports::flash::{Capabilities, FlashPort, MAX_TARGETS, Outcomes, Tag};
+use aster_ports::flash::{Capabilities, FlashPort, MAX_TARGETS, Tag};
 use aster_ports::package::Interface;
 use aster_ports::resource::SharedBandwidth;
 use aster_units::{Duration, Instant, LunIndex};
@@ -43,10 +43,9 @@ struct Unit {
     ending: RefCell<Vec<Ending>>,
 }
 
-/// A request that is ending.
+/// A request that is ending. Its results have been noted at the port.
 struct Ending {
     tag: Tag,
-    outcomes: Outcomes,
     // When the present step is over.
     at: Instant,
     // The completion has been sent. Before that, the data are in the stages.
@@ -153,13 +152,13 @@ impl FixedController {
         now + waits
     }
     /// Ends a request whose data are good from `good` on. Its completion is sent then.
-    fn end(&self, slot: usize, tag: Tag, outcomes: Outcomes, good: Instant) {
+    fn end(&self, slot: usize, tag: Tag, good: Instant) {
         let now = self.exec.now();
         let (at, sent) = if good > now { (good, false) } else { (self.arrives(), true) };
         if sent && at <= now {
-            return self.requests.complete(tag, outcomes);
+            return self.requests.complete_noted(tag);
         }
-        self.units[slot].ending.borrow_mut().push(Ending { tag, outcomes, at, sent });
+        self.units[slot].ending.borrow_mut().push(Ending { tag, at, sent });
         self.exec.schedule(at, self.id(), token(slot, ENDING_OVER));
     }
 
@@ -211,21 +210,23 @@ impl FixedController {
 
     /// Carries out the steps that a module asks for, until it waits for something.
     #[inline]
-    fn carry_out(&self, slot: usize, first: Next) {
+    fn carry_out(&self, slot: usize, mut next: Next) {
         let unit = &self.units[slot];
-        let mut next = Some(first);
-        while let Some(wanted) = next.take() {
-            match wanted {
+        loop {
+            match next {
                 Next::Send(segment, linger) => {
-                    if !self.send(slot, segment, linger) {
-                        let mut module = unit.module.borrow_mut();
-                        next = Some(module.refused(&self.config, self.exec.now(), &mut self.noting(unit)));
+                    if self.send(slot, segment, linger) {
+                        return;
                     }
+                    let mut module = unit.module.borrow_mut();
+                    next = module.refused(&self.config, self.exec.now(), &mut self.noting(unit));
                 }
-                Next::Pause(until) => self.exec.schedule(until, self.id(), token(slot, RESUME)),
-                Next::Finished(tag, outcomes, at) => {
-                    self.end(slot, tag, outcomes, at);
-                    next = self.next_request(unit);
+                Next::Pause(until) => return self.exec.schedule(until, self.id(), token(slot, RESUME)),
+                Next::Finished(tag, at) => {
+                    self.requests.note(tag, unit.module.borrow().outcomes());
+                    self.end(slot, tag, at);
+                    let Some(another) = self.next_request(unit) else { return };
+                    next = another;
                 }
             }
         }
@@ -275,11 +276,15 @@ impl FixedController {
         loop {
             let mut ending = self.units[slot].ending.borrow_mut();
             let Some(first) = ending.iter().position(|e| e.at <= now) else { return };
-            let over = ending.remove(first);
+            // Mostly it is the only one.
+            let Ending { tag, sent, .. } = match ending.len() {
+                1 => ending.pop().expect("it was found"),
+                _ => ending.remove(first),
+            };
             drop(ending);
-            match over.sent {
-                true => self.requests.complete(over.tag, over.outcomes),
-                false => self.end(slot, over.tag, over.outcomes, now),
+            match sent {
+                true => self.requests.complete_noted(tag),
+                false => self.end(slot, tag, now),
             }
         }
     }
@@ -311,8 +316,7 @@ impl Handler for FixedController {
         let slot = (token / KINDS) as usize;
         match token % KINDS {
             REQUEST => {
-                let next = self.next_request(&self.units[slot]);
-                if let Some(next) = next {
+                if let Some(next) = self.next_request(&self.units[slot]) {
                     self.carry_out(slot, next);
                 }
             }

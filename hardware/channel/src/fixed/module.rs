@@ -70,8 +70,8 @@ pub(super) enum Next {
     Send(Segment, Duration),
     /// Nothing until then.
     Pause(Instant),
-    /// The request has ended. Its results are valid from this instant on.
-    Finished(Tag, Outcomes, Instant),
+    /// The request has ended. Its [results](Module::outcomes) are valid from this instant on.
+    Finished(Tag, Instant),
 }
 
 /// The state machine of one LUN. It never waits: each call returns what it needs next.
@@ -99,6 +99,10 @@ impl Module {
     }
     pub(super) fn is_idle(&self) -> bool {
         self.request.is_none()
+    }
+    /// The results of the request that ended last.
+    pub(super) fn outcomes(&self) -> &Outcomes {
+        &self.outcomes
     }
 
     /// Starts a new request. `fault` gets the reason if a target can't be served.
@@ -321,21 +325,22 @@ impl Module {
     ) -> Next {
         self.outcomes[self.target] = outcome;
         self.target += 1;
-        let (tag, request) = self.request.expect("a target of a request has ended");
+        let (tag, request) = self.request.as_ref().expect("a target of a request has ended");
+        let (tag, targets) = (*tag, request.targets().len());
         let one_shot = request.phase == FlashOp::Program && request.flags.one_shot;
         // The ready bit is the LUN's, and not a plane's.
         let busy = outcome.status == FlashStatus::Busy;
         if one_shot || self.together || busy {
             // All targets have the same result: that of the array, or of what prevented it from starting.
             self.outcomes = [outcome; MAX_TARGETS];
-            self.target = request.targets().len();
+            self.target = targets;
         }
-        if self.target < request.targets().len() {
+        if self.target < targets {
             return self.next_target(config, now, fault);
         }
         self.request = None;
         self.state = State::Idle;
-        Next::Finished(tag, self.outcomes, self.finished.max(now))
+        Next::Finished(tag, self.finished.max(now))
     }
 }
 

@@ -80,6 +80,14 @@ impl Bench {
     fn status(&mut self, us: u64, status: u8) -> Next {
         self.ended(us, status, FrameReport::default())
     }
+    /// The results of the request that ends with `step`.
+    #[track_caller]
+    fn finished(&mut self, step: impl FnOnce(&mut Self) -> Next) -> Outcomes {
+        match step(self) {
+            Next::Finished(..) => *self.module.outcomes(),
+            other => panic!("{other:?} instead of the end"),
+        }
+    }
 }
 
 fn request(phase: FlashOp, rows: &[u32]) -> FlashRequest {
@@ -96,14 +104,6 @@ fn sent(next: Next) -> (SegmentKind, Duration) {
         other => panic!("{other:?} instead of a segment"),
     }
 }
-#[track_caller]
-fn finished(next: Next) -> Outcomes {
-    match next {
-        Next::Finished(_, outcomes, _) => outcomes,
-        other => panic!("{other:?} instead of the end"),
-    }
-}
-
 #[test]
 fn a_read_is_trigger_checks_until_ready_and_transfer() {
     let mut bench = Bench::new();
@@ -118,7 +118,7 @@ fn a_read_is_trigger_checks_until_ready_and_transfer() {
     assert_eq!(sent(bench.module.resume(at(53))).0, SegmentKind::Status);
     assert_eq!(sent(bench.status(54, 0xe0)).0, SegmentKind::Transfer);
     let frame = FrameReport { failed_sectors: 0b10, corrected: 7, ..FrameReport::default() };
-    let outcomes = finished(bench.ended(150, 0, frame));
+    let outcomes = bench.finished(|b| b.ended(150, 0, frame));
     assert_eq!(outcomes[0].status, FlashStatus::Uncorrectable);
     assert_eq!((outcomes[0].failed_sectors, outcomes[0].corrected), (0b10, 7));
     assert!(bench.module.is_idle() && bench.faults.is_empty());
@@ -132,7 +132,7 @@ fn a_failed_program_is_told_and_the_next_target_follows() {
     // Page 1 of an MLC block shares its word line with page 0: an MSB page.
     assert_eq!(sent(bench.status(501, 0xe1)), (SegmentKind::Program, US * 2_287));
     assert_eq!(sent(bench.status(2_900, 0)).0, SegmentKind::Status);
-    let outcomes = finished(bench.status(2_901, 0xe0));
+    let outcomes = bench.finished(|b| b.status(2_901, 0xe0));
     assert_eq!(outcomes.map(|o| o.status)[..2], [FlashStatus::Failed, FlashStatus::Done]);
 }
 
@@ -159,7 +159,7 @@ fn a_word_line_is_two_loads_and_a_program_and_has_one_result() {
         assert_eq!(sent(bench.status(92, 0)), (SegmentKind::Load, US));
         assert_eq!(sent(bench.status(184, 0)), (SegmentKind::ProgramLine, US * 1_592));
         assert_eq!(sent(bench.status(1_870, 0)).0, SegmentKind::Status);
-        assert_eq!(finished(bench.status(1_871, status)).map(|o| o.status)[..3], [expected; 3]);
+        assert_eq!(bench.finished(|b| b.status(1_871, status)).map(|o| o.status)[..3], [expected; 3]);
         assert!(bench.module.is_idle() && bench.faults.is_empty());
     }
 }
@@ -169,11 +169,11 @@ fn what_is_no_word_line_reaches_no_bus_in_one_shot() {
     let lines: [&[u32]; 5] = [&[3, 4], &[4, 5, 6], &[3, 5, 4], &[3, 4, 5, 6], &[3]];
     for rows in lines {
         let mut bench = tlc();
-        assert_eq!(finished(bench.begin(one_shot(rows)))[0].status, FlashStatus::Error, "{rows:?}");
+        assert_eq!(bench.finished(|b| b.begin(one_shot(rows)))[0].status, FlashStatus::Error, "{rows:?}");
         assert!(matches!(bench.faults[..], [FlashError::Unsupported { .. }]), "{:?}", bench.faults);
     }
     let mut plain = Bench::new();
-    assert_eq!(finished(plain.begin(one_shot(&[3, 4, 5])))[0].status, FlashStatus::Error);
+    assert_eq!(plain.finished(|b| b.begin(one_shot(&[3, 4, 5])))[0].status, FlashStatus::Error);
 }
 
 /// A controller that is asked for statuses, with a package of two planes.
@@ -207,7 +207,7 @@ fn planes_are_addressed_one_after_the_other_and_the_last_one_starts_the_array() 
         assert_eq!(sent(first).1, US, "the package takes a microsecond at most between planes");
         let second = bench.status(50, 0);
         assert_eq!(turn(&second), (kind, RowAddr(19), true, false), "{phase:?}");
-        let outcomes = finished(bench.status(51, 0));
+        let outcomes = bench.finished(|b| b.status(51, 0));
         assert_eq!(outcomes.map(|o| o.status)[..2], [FlashStatus::Done; 2]);
         assert!(bench.module.is_idle() && bench.faults.is_empty());
     }
@@ -218,20 +218,20 @@ fn planes_are_addressed_one_after_the_other_and_the_last_one_starts_the_array() 
     let frame = |corrected| FrameReport { corrected, ..FrameReport::default() };
     let second = bench.ended(100, 0, frame(3));
     assert_eq!(turn(&second), (SegmentKind::Transfer, RowAddr(19), false, false));
-    assert_eq!(finished(bench.ended(150, 0, frame(5))).map(|o| o.corrected)[..2], [3, 5]);
+    assert_eq!(bench.finished(|b| b.ended(150, 0, frame(5))).map(|o| o.corrected)[..2], [3, 5]);
 }
 
 #[test]
 fn a_status_of_several_planes_tells_which_one_failed() {
     let mut bench = planar();
     assert_eq!(sent(bench.begin(request(FlashOp::Status, &[3, 19]))).0, SegmentKind::Status);
-    let busy = finished(bench.status(1, 0x80));
+    let busy = bench.finished(|b| b.status(1, 0x80));
     assert_eq!(busy.map(|o| o.status)[..2], [FlashStatus::Busy; 2], "the LUN is busy, so nobody asks again");
     let failed = [(0xe1, 0xe0), (0xe0, 0xe1), (0xe0, 0xe0)];
     for (first, second) in failed {
         bench.begin(request(FlashOp::Status, &[3, 19]));
         assert_eq!(turn(&bench.status(2, first)), (SegmentKind::Status, RowAddr(19), false, false));
-        let found = finished(bench.status(3, second)).map(|o| o.status == FlashStatus::Failed);
+        let found = bench.finished(|b| b.status(3, second)).map(|o| o.status == FlashStatus::Failed);
         assert_eq!(found[..2], [first == 0xe1, second == 0xe1]);
     }
 }
@@ -247,7 +247,7 @@ fn a_lun_that_never_gets_ready_is_given_up_after_its_patience() {
     sent(bench.module.resume(at(15_000)));
     assert!(matches!(bench.status(15_001, 0x80), Next::Pause(_)));
     sent(bench.module.resume(at(15_002)));
-    assert_eq!(finished(bench.status(15_003, 0x80))[0].status, FlashStatus::Error);
+    assert_eq!(bench.finished(|b| b.status(15_003, 0x80))[0].status, FlashStatus::Error);
     let [FlashError::NeverReady { transaction, row: RowAddr(5), at }] = bench.faults[..] else {
         panic!("{:?}", bench.faults)
     };
@@ -260,7 +260,7 @@ fn a_transaction_that_fails_ends_its_target_with_name_and_time() {
     sent(bench.begin(request(FlashOp::Read, &[0])));
     let fault = TxnFault { name: "read", at: at(1), error: TxnError::Chip };
     let next = bench.module.ended(Err(Box::new(fault)), &bench.config, at(1), &mut |e| bench.faults.push(e));
-    assert_eq!(finished(next)[0].status, FlashStatus::Error);
+    assert_eq!(bench.finished(|_| next)[0].status, FlashStatus::Error);
     assert_eq!(bench.faults, [FlashError::Transaction(Box::new(fault))]);
 }
 
@@ -271,10 +271,10 @@ fn a_feature_is_set_and_got_by_one_segment_each_but_never_that_of_the_data_inter
     };
     let mut bench = Bench::new();
     assert_eq!(sent(bench.begin(of(FlashOp::SetFeatures, 0x89))), (SegmentKind::SetFeatures, Duration::ZERO));
-    assert_eq!(finished(bench.status(2, 0))[0].status, FlashStatus::Done);
+    assert_eq!(bench.finished(|b| b.status(2, 0))[0].status, FlashStatus::Done);
     assert_eq!(sent(bench.begin(of(FlashOp::GetFeatures, 0x89))), (SegmentKind::GetFeatures, Duration::ZERO));
-    assert_eq!(finished(bench.status(4, 3))[0].feature, 3);
-    assert_eq!(finished(bench.begin(of(FlashOp::SetFeatures, 0x01)))[0].status, FlashStatus::Error);
+    assert_eq!(bench.finished(|b| b.status(4, 3))[0].feature, 3);
+    assert_eq!(bench.finished(|b| b.begin(of(FlashOp::SetFeatures, 0x01)))[0].status, FlashStatus::Error);
     assert!(matches!(bench.faults[..], [FlashError::Unsupported { operation: "set features", .. }]));
 }
 
@@ -284,7 +284,7 @@ fn what_it_can_not_do_is_an_error_and_reaches_no_bus() {
         let mut bench = Bench::new();
         let mut wanted = request(phase, &[0]);
         (wanted.flags.raw, wanted.flags.slc) = (raw, slc);
-        assert_eq!(finished(bench.begin(wanted))[0].status, FlashStatus::Error);
+        assert_eq!(bench.finished(|b| b.begin(wanted))[0].status, FlashStatus::Error);
         assert!(matches!(bench.faults[..], [FlashError::Unsupported { .. }]), "{:?}", bench.faults);
     }
 }

@@ -4,7 +4,7 @@
 use super::BigLoop;
 use super::commands::TakenCommand;
 use super::sets::Follower;
-use crate::loop_operation::OperationKind;
+use crate::loop_operation::{Operation, OperationKind};
 use aster_events::{Event, Function};
 use aster_ports::flash::{FlashError, FlashRequest, FlashStatus, MAX_TARGETS, Outcome, Tag};
 use aster_ports::host::{CommandId, DmaError, HostOp, HostStatus};
@@ -140,15 +140,19 @@ impl BigLoop {
         while let Some((first, second)) = self.sets.deliver() {
             any = true;
             self.time.count(|s| s.held_back += u64::from(first.step > 0));
-            for operation in [Some(first), second].into_iter().flatten() {
-                self.time.emit(|| Event::OperationDelivered {
-                    kind: operation.kind.code(),
-                    lun: operation.lun.0,
-                    buffer: operation.buffer.0,
-                });
-                self.station.push(operation);
+            self.hand_over(first);
+            if let Some(second) = second {
+                self.hand_over(second);
             }
         }
         any
+    }
+    fn hand_over(&mut self, operation: Operation) {
+        self.time.emit(|| Event::OperationDelivered {
+            kind: operation.kind.code(),
+            lun: operation.lun.0,
+            buffer: operation.buffer.0,
+        });
+        self.station.push(operation);
     }
 }

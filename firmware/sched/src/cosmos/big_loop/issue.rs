@@ -122,8 +122,7 @@ impl BigLoop {
 
     async fn issue_flash(&mut self, channel: usize, Candidate { lun, kind, .. }: Candidate) {
         let head = *self.station.head(lun).expect("a candidate is a way's head, or asks about one");
-        let request = self.sets.request(head.set);
-        let words = kind.register_words(request.targets().len() as u64);
+        let words = kind.register_words(self.sets.request(head.set).targets().len() as u64);
         // The status checker sends status-checks (3.3.3). Operations are repeated because a read could not be
         // corrected.
         let (function, part) = match kind {
@@ -148,7 +147,8 @@ impl BigLoop {
             OperationKind::SetLevel => FlashOp::SetFeatures,
             OperationKind::RxDma | OperationKind::TxDma => unreachable!("host DMA in a way's queue"),
         };
-        let mut word = request;
+        let request = self.sets.request(head.set);
+        let mut word = *request;
         word.phase = phase;
         if kind == OperationKind::SetLevel {
             word.feature = self.level_feature(lun);

@@ -133,9 +133,9 @@ impl OperationSets {
     }
     /// The flash request of a set.
     #[inline]
-    pub fn request(&self, set: SetId) -> FlashRequest {
+    pub fn request(&self, set: SetId) -> &FlashRequest {
         match self.payload(set) {
-            Payload::Flash(_, request, _) | Payload::Packed(Packed { request, .. }) => *request,
+            Payload::Flash(_, request, _) | Payload::Packed(Packed { request, .. }) => request,
             Payload::Dma(..) => unreachable!("a way's queue holds flash operations"),
         }
     }

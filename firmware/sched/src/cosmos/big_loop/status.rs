@@ -104,11 +104,9 @@ impl BigLoop {
             }
             self.time.access_channels(Function::StatusChecker, lists.into_iter().sum());
         }
-        self.time.spend(
-            Function::StatusChecker,
-            self.config.costs.status * u64::from(self.channels.working(channel)),
-        );
-        self.time.count(|s| s.looks += u64::from(self.channels.working(channel)));
+        let working = u64::from(self.channels.working(channel));
+        self.time.spend(Function::StatusChecker, self.config.costs.status * working);
+        self.time.count(|s| s.looks += working);
         for way in 0..self.channels.ways(channel).len() {
             let lun = self.channels.ways(channel)[way];
             if let WayState::Busy(stage) = self.states.of(lun) {
@@ -134,8 +132,7 @@ impl BigLoop {
                 if self.tells_by_flag(lun, stage) {
                     self.time.access_memory(Function::StatusChecker, 1);
                 }
-                let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
-                let outcome = outcomes[0];
+                let Some(outcome) = self.ports.controllers.try_take_first(tag) else { return false };
                 let head = *self.station.head(lun).expect("a way that works has a head");
                 if head.kind == OperationKind::ReadTransfer {
                     self.time.access_memory(Function::StatusChecker, ERROR_WORDS);
@@ -163,9 +160,8 @@ impl BigLoop {
             WayStage::CheckDue => false,
             WayStage::Checking(tag) => {
                 self.time.access_memory(Function::StatusChecker, 1);
-                let Some(outcomes) = self.ports.controllers.try_take(tag) else { return false };
+                let Some(mut outcome) = self.ports.controllers.try_take_first(tag) else { return false };
                 self.time.count(|s| s.operations[usize::from(OperationKind::StatusCheck.code())] += 1);
-                let mut outcome = outcomes[0];
                 let head = self.station.head(lun).expect("a way that works has a head");
                 if outcome.status == FlashStatus::Busy {
                     // The ready bit was early. The status is asked for again.
