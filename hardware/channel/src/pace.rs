@@ -184,6 +184,15 @@ impl Pace {
             (Accepted::Evenly { from: first, apart: 1 }, (first - 1 - free).div_ceil(strobes - 1))
         } else if self.next_accepted <= passed(1) {
             let (mut late, mut in_time) = (1, most + 1);
+            // Words pass evenly, as strobes come evenly. So where the strobes are caught up with is known but
+            // for a word, which cycles are rounded by.
+            let gain = cycles(strobes).saturating_sub(window.word()).as_picos();
+            let nearly = 1 + cycles(first - end_of(1)).as_picos().checked_div(gain).unwrap_or(most);
+            for near in [nearly.saturating_sub(1), nearly + 1] {
+                if late < near && near < in_time {
+                    if passed(near) <= end_of(near) { in_time = near } else { late = near }
+                }
+            }
             while late + 1 < in_time {
                 let middle = late + (in_time - late) / 2;
                 if passed(middle) <= end_of(middle) { in_time = middle } else { late = middle }
