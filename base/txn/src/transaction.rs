@@ -383,25 +383,20 @@ impl Txn {
     #[inline]
     pub fn timer(&mut self, duration: Duration) -> &mut Self {
         let nanoseconds = duration.as_picos().div_ceil(1_000).min(u64::from(u32::MAX)) as u32;
-        let (before, last) = match usize::from(self.length) {
-            0 => return self.push_timer(nanoseconds),
-            1 => (None, &mut self.ops[0]),
-            n => {
-                let (before, last) = self.ops[..n].split_at_mut(n - 1);
-                (before.last(), &mut last[0])
-            }
-        };
-        let after_latch = before.is_some_and(|op| latches_of(op).next().is_some());
-        match last {
-            Op::Timer(pause) if after_latch => *pause = nanoseconds.max(*pause),
-            Op::Timer(pause) => *pause = pause.saturating_add(nanoseconds),
-            _ => return self.push_timer(nanoseconds),
+        match self.ops().last() {
+            Some(Op::Timer(pause)) => self.lengthen(*pause, nanoseconds),
+            _ => self.push(Op::Timer(nanoseconds)),
         }
         self
     }
-    fn push_timer(&mut self, nanoseconds: u32) -> &mut Self {
-        self.push(Op::Timer(nanoseconds));
-        self
+    /// A pause follows another one, which is the last operation.
+    fn lengthen(&mut self, pause: u32, nanoseconds: u32) {
+        let (before, last) = self.ops[..usize::from(self.length)].split_at_mut(usize::from(self.length) - 1);
+        let after_latch = before.last().is_some_and(|op| latches_of(op).next().is_some());
+        last[0] = Op::Timer(match after_latch {
+            true => nanoseconds.max(pause),
+            false => pause.saturating_add(nanoseconds),
+        });
     }
 
     /// Sets where the data of the following bursts come from or go to.
