@@ -44,9 +44,10 @@ impl PageTable {
     #[inline]
     pub fn begin(&mut self, slot: u16, (prp1, prp2): (u64, u64), bytes: u64) -> Result<(), Status> {
         debug_assert!(bytes <= PAGE_BYTES * (self.stride as u64 - 1), "{bytes} bytes have too many pages");
-        let prps = PrpWalk::new(prp1, prp2, bytes, PageSize::FOUR_KIB).map_err(|_| BAD_PRP)?;
-        self.walks[usize::from(slot)] = Walk { prps: Some(prps), ..Walk::default() };
-        Ok(())
+        let prps = PrpWalk::new(prp1, prp2, bytes, PageSize::FOUR_KIB).ok();
+        let is_begun = prps.is_some();
+        self.walks[usize::from(slot)] = Walk { prps, ..Walk::default() };
+        if is_begun { Ok(()) } else { Err(BAD_PRP) }
     }
     /// Walks on, with the list page if one was fetched.
     #[inline]

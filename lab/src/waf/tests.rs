@@ -110,7 +110,8 @@ fn of_copies_that_go_round(plan: &Plan, point: &Point) -> f64 {
     let bare = in_units(pool(&profile), &profile);
     let geometry = profile.used_geometry();
     let copy_blocks = (u32::from(geometry.channels) * u32::from(geometry.ways) * 5).div_ceil(8);
-    // The bare one reserves half a block for each that is open beyond the first.
+    // The bare one reserves half a block for each that is open beyond the first. Here those are open.
+    assert!(bare.reserve > copy_blocks / 2, "{bare:?}");
     let pool = Pool { copy_blocks, reserve: bare.reserve - (copy_blocks - 1) / 2, ..bare };
     let (_, rule) = policies(&profile).into_iter().find(|(name, _)| *name == point.victims).unwrap();
     let mut simulation = Simulation::new(pool, rule, &workload(point.hot_percent), plan.seed);
@@ -124,7 +125,8 @@ fn of_copies_that_go_round(plan: &Plan, point: &Point) -> f64 {
 }
 
 /// A drive's victims are in work side by side, and those of the simulation one after the other. But the
-/// drive keeps copies of young and of old victims apart, and may copy less for that.
+/// drive keeps copies of young and of old victims apart, and may copy less for that. Where cold blocks
+/// escape, it may copy as much as either simulation.
 fn copies_about_what_is_simulated(plan: &Plan, report: &Report) {
     let agrees = |point: &Point| {
         let round = lets_cold_escape(point).then(|| of_copies_that_go_round(plan, point));

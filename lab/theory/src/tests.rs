@@ -75,7 +75,7 @@ fn copies_of_their_own_block_part_hot_data_from_cold() {
 #[test]
 fn copies_that_go_round_many_blocks_leave_fifo_fewer_blocks_to_skip() {
     let one = Pool { copy_blocks: 1, reserve: 12, ..pool(2000, 64, 0.92) };
-    // As many blocks are closed.
+    // As many blocks are closed but for half a block, if an open one counts as half.
     let ten = Pool { copy_blocks: 10, reserve: 8, logical_pages: one.logical_pages, ..one };
     let of = |pool, workload: &Workload| {
         Simulation::new(pool, VictimRule::Fifo, workload, 1).steady_write_amplification(3)
