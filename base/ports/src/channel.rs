@@ -269,9 +269,10 @@ impl ChannelPort {
     /// that knows how long the array takes therefore needs no timer.
     #[inline]
     pub fn issue(&self, slot: usize, at: Instant, linger: Duration) {
-        self.slots[slot].issued.set(at);
-        self.slots[slot].linger.set(linger);
-        self.slots[slot].result.set(None);
+        let s = &self.slots[slot];
+        s.issued.set(at);
+        s.linger.set(linger);
+        s.result.set(None);
         let mut pending = self.pending.borrow_mut();
         // A core whose local time is ahead issues for a later time. Other transactions may come before
         // that one.

@@ -32,6 +32,52 @@ fn a_read_latches_command_column_row_and_confirm_in_one_instruction() {
 }
 
 #[test]
+fn a_command_of_three_steps_is_its_latches_one_by_one() {
+    let (mut at_once, mut by_steps) = (Txn::default(), Txn::default());
+    for burst in [false, true] {
+        at_once.begin("read", 1);
+        by_steps.begin("read", 1);
+        for txn in [&mut at_once, &mut by_steps] {
+            if burst {
+                txn.describe(Descriptor::mailbox_out()).data_read(1);
+            }
+        }
+        let (column, row) = (Column(0x0102), RowAddr(0x03_04_05));
+        at_once.command(0x05, AddressRun::column(column), 0xe0);
+        at_once.command(0x00, AddressRun::column_and_row(column, row), 0x30).end();
+        by_steps.cmd(0x05).column(column).cmd(0xe0).cmd(0x00).col_row(column, row).cmd(0x30).end();
+        assert_eq!(at_once.ops(), by_steps.ops());
+        assert_eq!(encode(&at_once), encode(&by_steps));
+    }
+}
+
+#[test]
+fn a_transaction_overflows_with_the_word_that_is_one_too_many() {
+    let mut txn = Txn::default();
+    txn.begin("full", 1).describe(Descriptor::mailbox_out());
+    // BEGIN, four words for each command with a burst behind it, one for a pause, END.
+    for _ in 0..7 {
+        txn.command(0x00, AddressRun::column_and_row(Column(0), RowAddr(0)), 0x30).data_read(1);
+    }
+    txn.timer(Duration::from_nanos(1)).end();
+    assert_eq!((encode(&txn).len(), txn.overflowed()), (31, false));
+    for (latches, words, overflows) in [(0, 32, false), (4, 32, false), (5, 32, true)] {
+        txn.begin("full", 1).describe(Descriptor::mailbox_out());
+        for _ in 0..7 {
+            txn.command(0x00, AddressRun::column_and_row(Column(0), RowAddr(0)), 0x30).data_read(1);
+        }
+        if latches == 0 {
+            txn.data_read(1).data_read(1);
+        }
+        (0..latches).for_each(|_| {
+            txn.cmd(0xff);
+        });
+        txn.end();
+        assert_eq!((encode(&txn).len(), txn.overflowed()), (words, overflows), "{latches}");
+    }
+}
+
+#[test]
 fn bursts_name_the_descriptor_given_last() {
     let mut txn = Txn::default();
     txn.begin("status", 1).cmd(0x70).describe(Descriptor::mailbox_out()).data_read(4).end();

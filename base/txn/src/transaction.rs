@@ -43,6 +43,25 @@ impl AddressRun {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.count).min(MAX_ADDRESS_RUN)]
     }
+    /// A column: two address cycles, low byte first.
+    #[inline]
+    pub const fn column(column: Column) -> Self {
+        let [low, high] = column.0.to_le_bytes();
+        AddressRun { count: 2, bytes: [low, high, 0, 0, 0, 0] }
+    }
+    /// A row: three address cycles, low byte first.
+    #[inline]
+    pub const fn row(row: RowAddr) -> Self {
+        let [a, b, c, _] = row.0.to_le_bytes();
+        AddressRun { count: 3, bytes: [a, b, c, 0, 0, 0] }
+    }
+    /// Column and row: the five address cycles of READ and PROGRAM.
+    #[inline]
+    pub const fn column_and_row(column: Column, row: RowAddr) -> Self {
+        let [low, high] = column.0.to_le_bytes();
+        let [a, b, c, _] = row.0.to_le_bytes();
+        AddressRun { count: 5, bytes: [low, high, a, b, c, 0] }
+    }
 }
 
 /// A transaction under construction or in flight. The builder methods append steps. A step that doesn't
@@ -54,11 +73,6 @@ pub struct Txn {
     chips: u32,
     length: u16,
     described: u8,
-    // Words that the operations take when encoded. They are counted so that the RTL's limit applies to
-    // the timed engine, too.
-    encoded: u16,
-    // Latches since the last operation that isn't a latch.
-    latches: u16,
     ended: bool,
     overflowed: bool,
     fault: Option<Fault>,
@@ -86,8 +100,6 @@ impl Default for Txn {
             chips: 0,
             length: 0,
             described: 0,
-            encoded: 0,
-            latches: 0,
             ended: false,
             overflowed: false,
             fault: None,
@@ -125,8 +137,6 @@ impl Txn {
         self.chips = chips;
         self.length = 0;
         self.described = 0;
-        self.encoded = 1;
-        self.latches = 0;
         self.ended = false;
         self.overflowed = false;
         self.fault = None;
@@ -165,10 +175,35 @@ impl Txn {
         self.shape = Some(shape);
         self
     }
-    /// True when something did not fit.
-    #[inline]
+    /// True when something did not fit. It counts the words, so that the RTL's limit applies to the timed
+    /// engine, too.
     pub fn overflowed(&self) -> bool {
-        self.overflowed || usize::from(self.encoded) > MAX_WORDS
+        self.overflowed || self.encoded() > MAX_WORDS
+    }
+    /// True when an operation or a descriptor did not fit. That is all that [`Txn::overflowed`] can find in a
+    /// transaction whose shape another one has had that did not overflow.
+    #[inline]
+    pub fn lacks_operations(&self) -> bool {
+        self.overflowed
+    }
+    /// Words that it takes when encoded: BEGIN, a header for each run of latches and a word for every four
+    /// of them, one for everything else, END.
+    fn encoded(&self) -> usize {
+        let (mut words, mut latches) = (1 + usize::from(self.ended), 0);
+        for op in self.ops() {
+            match latches_of(op).count() {
+                0 => {
+                    words += 1;
+                    latches = 0;
+                }
+                more => {
+                    words += usize::from(latches == 0);
+                    words += (latches + more).div_ceil(4) - latches.div_ceil(4);
+                    latches += more;
+                }
+            }
+        }
+        words
     }
     /// What is wrong with it, other than its length.
     #[inline]
@@ -284,8 +319,6 @@ impl Txn {
             Some(slot) => {
                 *slot = op;
                 self.length += 1;
-                self.encoded += 1;
-                self.latches = 0;
             }
             None => self.overflowed = true,
         }
@@ -306,7 +339,6 @@ impl Txn {
             Some(slot) => {
                 *slot = Op::Command(command);
                 self.length += 1;
-                self.latched(1);
             }
             None => self.overflowed = true,
         }
@@ -320,7 +352,6 @@ impl Txn {
         {
             *slot = byte;
             run.count += 1;
-            self.latched(1);
             return self;
         }
         self.addresses(AddressRun { count: 1, bytes: [byte, 0, 0, 0, 0, 0] })
@@ -332,7 +363,6 @@ impl Txn {
             Some(slot) => {
                 *slot = Op::Addresses(run);
                 self.length += 1;
-                self.latched(u16::from(run.count));
             }
             None => self.overflowed = true,
         }
@@ -343,12 +373,17 @@ impl Txn {
     fn ends_in_address(&self) -> bool {
         matches!(self.ops[..usize::from(self.length)].last(), Some(Op::Addresses(_)))
     }
-    /// Counts the words that `more` latches take: a header, and a word for every four.
+    /// Latches a command of three steps: its first cycle, its addresses, its second cycle.
     #[inline]
-    fn latched(&mut self, more: u16) {
-        let before = self.latches;
-        self.latches += more;
-        self.encoded += u16::from(before == 0) + self.latches.div_ceil(4) - before.div_ceil(4);
+    pub fn command(&mut self, first: u8, run: AddressRun, second: u8) -> &mut Self {
+        match self.ops[usize::from(self.length)..].first_chunk_mut() {
+            Some(ops) => {
+                *ops = [Op::Command(first), Op::Addresses(run), Op::Command(second)];
+                self.length += 3;
+            }
+            None => self.overflowed = true,
+        }
+        self
     }
     /// Latches a column: two address cycles, low byte first.
     #[inline]
@@ -357,7 +392,7 @@ impl Txn {
         if self.ends_in_address() {
             return self.addr(low).addr(high);
         }
-        self.addresses(AddressRun { count: 2, bytes: [low, high, 0, 0, 0, 0] })
+        self.addresses(AddressRun::column(column))
     }
     /// Latches a row: three address cycles, low byte first.
     #[inline]
@@ -366,17 +401,15 @@ impl Txn {
         if self.ends_in_address() {
             return self.addr(a).addr(b).addr(c);
         }
-        self.addresses(AddressRun { count: 3, bytes: [a, b, c, 0, 0, 0] })
+        self.addresses(AddressRun::row(row))
     }
     /// Latches column and row: the five address cycles of READ and PROGRAM.
     #[inline]
     pub fn col_row(&mut self, column: Column, row: RowAddr) -> &mut Self {
-        let [low, high] = column.0.to_le_bytes();
-        let [a, b, c, _] = row.0.to_le_bytes();
         if self.ends_in_address() {
             return self.column(column).row(row);
         }
-        self.addresses(AddressRun { count: 5, bytes: [low, high, a, b, c, 0] })
+        self.addresses(AddressRun::column_and_row(column, row))
     }
     /// Pauses for at least `duration` (rounded up to the nanosecond). If two pauses follow a latch, the
     /// longer one counts, since both are measured from the latch. Elsewhere they add up.
@@ -428,7 +461,7 @@ impl Txn {
     #[inline]
     fn check_burst(&mut self, bytes: u32) {
         if bytes == 0 {
-            self.fault = Some(Fault::Word(WordError::new(self.encoded as u8, Verdict::NoBytes)));
+            self.fault = Some(Fault::Word(WordError::new(self.encoded() as u8, Verdict::NoBytes)));
         }
         self.overflowed |= u64::from(bytes) > word::LENGTH.max();
     }
@@ -441,7 +474,6 @@ impl Txn {
     /// Releases the chips.
     #[inline]
     pub fn end(&mut self) -> &mut Self {
-        self.encoded += 1;
         self.ended = true;
         self
     }

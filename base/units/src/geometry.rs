@@ -189,17 +189,25 @@ impl Geometry {
         self.page_bits() + self.block_bits()
     }
 
+    /// The fields of a row address. Whoever splits or makes many keeps it.
+    #[inline]
+    pub const fn row_format(&self) -> RowFormat {
+        RowFormat {
+            page_bits: self.page_bits() as u8,
+            lun_shift: self.lun_shift() as u8,
+            row_bits: (self.lun_shift() + self.lun_bits()) as u8,
+        }
+    }
     /// The row address of a page behind its chip enable (ONFI 5.1 §3.1).
+    #[inline]
     pub const fn row(&self, lun: u8, block: BlockAddr, page: PageInBlock) -> RowAddr {
-        RowAddr(((lun as u32) << self.lun_shift()) | (block.0 << self.page_bits()) | page.0 as u32)
+        self.row_format().row(lun, block, page)
     }
     /// The parts of a row address: LUN, block, page. They may be out of range if the row came from
     /// outside.
+    #[inline]
     pub const fn split_row(&self, row: RowAddr) -> (u8, BlockAddr, PageInBlock) {
-        let page = row.0 & ((1 << self.page_bits()) - 1);
-        let block = (row.0 >> self.page_bits()) & ((1 << self.block_bits()) - 1);
-        let lun = (row.0 >> self.lun_shift()) & ((1 << self.lun_bits()) - 1);
-        (lun as u8, BlockAddr(block), PageInBlock(page as u16))
+        self.row_format().split(row)
     }
     /// The plane of a block: the low bits of its address.
     pub const fn plane(&self, block: BlockAddr) -> u8 {
@@ -241,6 +249,36 @@ impl Geometry {
     pub const fn location(&self, ppa: Ppa) -> Location {
         let (lun, block, page) = self.split_ppa(ppa);
         Location { lun: self.lun_addr(lun), block, page }
+    }
+}
+
+/// Where the fields of a row address lie: page, block with its plane, LUN, from bit 0 on (ONFI 5.1 §3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowFormat {
+    page_bits: u8,
+    lun_shift: u8,
+    row_bits: u8,
+}
+
+impl RowFormat {
+    /// The row address of a page behind its chip enable.
+    #[inline]
+    pub const fn row(self, lun: u8, block: BlockAddr, page: PageInBlock) -> RowAddr {
+        RowAddr(((lun as u32) << self.lun_shift) | (block.0 << self.page_bits) | page.0 as u32)
+    }
+    /// The parts of a row address: LUN, block, page. They may be out of range if the row came from
+    /// outside.
+    #[inline]
+    pub const fn split(self, row: RowAddr) -> (u8, BlockAddr, PageInBlock) {
+        let page = row.0 & ((1 << self.page_bits) - 1);
+        let block = (row.0 & ((1 << self.lun_shift) - 1)) >> self.page_bits;
+        let lun = (row.0 & ((1 << self.row_bits) - 1)) >> self.lun_shift;
+        (lun as u8, BlockAddr(block), PageInBlock(page as u16))
+    }
+    /// Whether a row has no bits above its fields.
+    #[inline]
+    pub const fn fits(self, row: RowAddr) -> bool {
+        row.0 >> self.row_bits == 0
     }
 }
 

@@ -18,7 +18,7 @@ pub use address::{
     BlockAddr, BufferId, ChannelId, Column, Location, Lpn, LunAddr, LunIndex, PageInBlock, Ppa, RowAddr,
     SectorRange, Upa,
 };
-pub use geometry::{CellMode, Geometry, GeometryError, PageType};
+pub use geometry::{CellMode, Geometry, GeometryError, PageType, RowFormat};
 pub use hash::{Rng, mix64};
 pub use restriction::Restriction;
 pub use spelling::edit_distance;

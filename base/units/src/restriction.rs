@@ -1,4 +1,4 @@
-use crate::{BlockAddr, CellMode, Geometry, PageInBlock, RowAddr};
+use crate::{BlockAddr, CellMode, Geometry, PageInBlock, RowAddr, RowFormat};
 
 /// Where the pages that firmware uses lie in the packages (C31). A restricted drive has a geometry of its
 /// own, with fewer blocks, planes or pages than its packages have. It counts its blocks and pages without
@@ -46,7 +46,12 @@ impl Restriction {
     /// A page's row in its package.
     #[inline]
     pub const fn row(&self, lun: u8, block: BlockAddr, page: PageInBlock) -> RowAddr {
-        self.array.row(lun, self.block(block), PageInBlock(page.0 * self.page_step))
+        self.row_in(self.array.row_format(), lun, block, page)
+    }
+    /// As [`Restriction::row`], for a caller that keeps the format of the array's rows.
+    #[inline]
+    pub const fn row_in(&self, rows: RowFormat, lun: u8, block: BlockAddr, page: PageInBlock) -> RowAddr {
+        rows.row(lun, self.block(block), PageInBlock(page.0 * self.page_step))
     }
     /// The row of a block's first page, or of its last, even if that page is not used. The manufacturer
     /// marks bad blocks there (P4).

@@ -4,10 +4,10 @@ use aster_events::{Function, Recorder};
 use aster_exec::Core;
 use aster_ports::channel::{ChannelPort, TxnFault, TxnResult};
 use aster_ports::flash::FlashError;
-use aster_ports::layout::PageLayout;
+use aster_ports::layout::{Bursts, PageLayout};
 use aster_ports::package::Interface;
 use aster_txn::Txn;
-use aster_units::{CellMode, Duration, Instant, PageType, RowAddr};
+use aster_units::{CellMode, Duration, Instant, PageType, RowAddr, SectorRange};
 use aster_wire::onfi::{CommandSet, Status};
 use core::cell::RefMut;
 use core::ops::{Deref, DerefMut};
@@ -119,6 +119,8 @@ pub struct Lun {
     recorder: Recorder,
     slot: usize,
     way: usize,
+    /// The bursts of a whole page, which most transfers are.
+    whole: Bursts,
 }
 
 /// A transaction under construction, built in place in the slot from which the engine takes it. Issuing
@@ -163,7 +165,8 @@ impl Lun {
         let ways = usize::from(config.shape.geometry.ways);
         let slot = lun * ways + way;
         let (core, port, config) = (core.clone(), Rc::clone(port), Rc::clone(config));
-        Lun { core, port, config, recorder: Recorder::default(), slot, way }
+        let whole = config.layout.bursts(SectorRange::whole(config.layout.sectors()));
+        Lun { core, port, config, recorder: Recorder::default(), slot, way, whole }
     }
     /// Reports the software's cost to `recorder`.
     #[must_use]
@@ -203,6 +206,12 @@ impl Lun {
     pub fn give_up_package(&self) {
         let g = &self.config.shape.geometry;
         (0..usize::from(g.luns)).for_each(|lun| self.port.give_up(lun * usize::from(g.ways) + self.way));
+    }
+    /// The bursts that transfer these sectors of a page.
+    #[inline]
+    pub(crate) fn bursts(&self, sectors: SectorRange) -> Bursts {
+        let layout = &self.config.layout;
+        if sectors == SectorRange::whole(layout.sectors()) { self.whole } else { layout.bursts(sectors) }
     }
     /// The chip enable.
     pub fn way(&self) -> usize {

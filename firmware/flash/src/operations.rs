@@ -48,7 +48,7 @@ use aster_codec::seed_of_row;
 use aster_ports::channel::TxnFault;
 use aster_ports::flash::FlashError;
 use aster_ports::layout::PageLayout;
-use aster_txn::{Descriptor, Direction, Txn};
+use aster_txn::{AddressRun, Descriptor, Direction, Txn};
 use aster_units::{BufferId, Column, Duration, RowAddr, SectorRange};
 use aster_wire::onfi::command;
 
@@ -77,8 +77,8 @@ pub(crate) fn t_prog(lun: &Lun, row: RowAddr) -> Duration {
 
 /// 00h, column 0, row: what READ in all its forms begins with.
 #[inline]
-fn read_address(txn: &mut Txn, row: RowAddr) -> &mut Txn {
-    txn.cmd(command::READ).col_row(Column(0), row)
+fn read_command(txn: &mut Txn, row: RowAddr, second: u8) -> &mut Txn {
+    txn.command(command::READ, AddressRun::column_and_row(Column(0), row), second)
 }
 
 /// Selects a column for data output. If LUNs share the chip enable, another one may have been selected
@@ -89,14 +89,16 @@ fn select_column(lun: &Lun, txn: &mut Txn, row: RowAddr, column: Column) {
         select_plane(txn, row, column);
         return;
     }
-    txn.cmd(command::CHANGE_READ_COLUMN).column(column).cmd(command::CHANGE_READ_COLUMN_CONFIRM);
+    txn.command(command::CHANGE_READ_COLUMN, AddressRun::column(column), command::CHANGE_READ_COLUMN_CONFIRM);
 }
 
 /// CHANGE READ COLUMN ENHANCED: selects the register of the row's LUN and plane too (ONFI 5.1 §5.17).
 fn select_plane(txn: &mut Txn, row: RowAddr, column: Column) {
-    txn.cmd(command::CHANGE_READ_COLUMN_ENHANCED)
-        .col_row(column, row)
-        .cmd(command::CHANGE_READ_COLUMN_CONFIRM);
+    txn.command(
+        command::CHANGE_READ_COLUMN_ENHANCED,
+        AddressRun::column_and_row(column, row),
+        command::CHANGE_READ_COLUMN_CONFIRM,
+    );
 }
 
 /// A first cycle, the address, and the whole page with its OOB through the stages: what PROGRAM in all its

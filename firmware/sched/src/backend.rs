@@ -17,15 +17,17 @@ use core::future::Future;
 pub trait Backend {
     /// A page read that was begun during the one before it.
     type Begun;
-    /// Carries out `request`, which may have been `begun` already. Calls `fault` with the reason before it
-    /// returns an outcome with an error.
+    /// Carries out `request`, which may have been `begun` already, and writes the `outcomes` of its targets,
+    /// which are the default ones before. Calls `fault` with the reason before it returns with an error among
+    /// them.
     fn execute(
         &self,
         request: &FlashRequest,
+        outcomes: &mut Outcomes,
         begun: Option<Self::Begun>,
         ahead: impl FnOnce() -> Option<FlashRequest>,
         fault: impl Fn(FlashError),
-    ) -> impl Future<Output = (Outcomes, Option<Self::Begun>)>;
+    ) -> impl Future<Output = Option<Self::Begun>>;
     /// Whether [`execute_around`](Backend::execute_around) can suspend `request` for reads.
     fn can_suspend(&self, _request: &FlashRequest) -> bool {
         false
@@ -38,7 +40,11 @@ pub trait Backend {
         _reads: &impl ReadsBetween,
         fault: impl Fn(FlashError),
     ) -> impl Future<Output = Outcomes> {
-        async move { self.execute(request, None, || None, fault).await.0 }
+        async move {
+            let mut outcomes = Outcomes::default();
+            self.execute(request, &mut outcomes, None, || None, fault).await;
+            outcomes
+        }
     }
     /// Carries out requests that belong together
     /// ([`FlashPort::submit_together`]), each by its controller. They are begun in
@@ -58,15 +64,17 @@ impl Backend for Controller {
     async fn execute(
         &self,
         request: &FlashRequest,
+        outcomes: &mut Outcomes,
         begun: Option<Instant>,
         ahead: impl FnOnce() -> Option<FlashRequest>,
         fault: impl Fn(FlashError),
-    ) -> (Outcomes, Option<Instant>) {
+    ) -> Option<Instant> {
         if !request.is_page_read() {
-            return (Controller::execute(self, request, fault).await, None);
+            *outcomes = Controller::execute(self, request, fault).await;
+            return None;
         }
         let ahead = || ahead().map(|next| next.targets()[0].row);
-        self.execute_page_read(request, begun, ahead, fault).await
+        self.execute_page_read(request, &mut outcomes[0], begun, ahead, fault).await
     }
 
     fn can_suspend(&self, request: &FlashRequest) -> bool {
@@ -99,13 +107,15 @@ impl Backend for Rc<FlashPort> {
     async fn execute(
         &self,
         request: &FlashRequest,
+        outcomes: &mut Outcomes,
         begun: Option<Tag>,
         ahead: impl FnOnce() -> Option<FlashRequest>,
         fault: impl Fn(FlashError),
-    ) -> (Outcomes, Option<Tag>) {
+    ) -> Option<Tag> {
         let tag = begun.unwrap_or_else(|| hand(self, *request));
         let next = if request.is_page_read() { ahead().map(|next| hand(self, next)) } else { None };
-        (answer(self, request.lun, tag, fault).await, next)
+        *outcomes = answer(self, request.lun, tag, fault).await;
+        next
     }
 
     async fn execute_together(

@@ -63,7 +63,7 @@ impl<B: Backend> Worker<B> {
                 None if !failed.borrow().is_empty() => {
                     let (job, mut outcomes) = failed.borrow_mut().pop_front().expect("a read has failed");
                     self.repeat(&exec, &job, &mut outcomes).await;
-                    self.finish(&exec, job.tag, &job.request, outcomes);
+                    self.finish(&exec, job.tag, &job.request, &outcomes);
                     continue;
                 }
                 None => match self.next(&exec, &overtakes).await {
@@ -82,7 +82,7 @@ impl<B: Backend> Worker<B> {
                 let reads = Between { worker, exec: &exec, under_way, next, failed: &failed };
                 let fault = |error| self.fault(error);
                 let outcomes = seat.controller.execute_around(under_way, *suspends, &reads, fault).await;
-                self.finish(&exec, job.tag, under_way, outcomes);
+                self.finish(&exec, job.tag, under_way, &outcomes);
                 self.tasks.ended(&exec, &job.task);
                 // A read for which it was too late to suspend anything.
                 ahead = reads.next.take().map(|read| (read, None));
@@ -98,15 +98,16 @@ impl<B: Backend> Worker<B> {
                 let at_level = |job: &TakenRequest| seat.levels.to_set(retries, &job.request).is_none();
                 next.filter(at_level).map(|job| job.request)
             };
-            let (outcomes, begun) =
-                seat.controller.execute(&job.request, begun, take, |error| self.fault(error)).await;
+            let mut outcomes = Outcomes::default();
+            let fault = |error| self.fault(error);
+            let begun = seat.controller.execute(&job.request, &mut outcomes, begun, take, fault).await;
             ahead = next.map(|job| (job, begun));
             if retry::has_failed(retries, &job.request, &outcomes) {
                 self.before_repeat(&exec, &job);
                 failed.borrow_mut().push_back((job, outcomes));
                 continue;
             }
-            self.finish(&exec, job.tag, &job.request, outcomes);
+            self.finish(&exec, job.tag, &job.request, &outcomes);
             self.tasks.ended(&exec, &job.task);
         }
     }
@@ -154,7 +155,8 @@ impl<B: Backend> Worker<B> {
                         RetryStats::add(&stats.repeated);
                         let (again, nothing) = (retry::again(request, n), || None);
                         let fault = |error| self.port.note_fault(request.lun, error);
-                        let (outcomes, _) = controller.execute(&again, None, nothing, fault).await;
+                        let mut outcomes = Outcomes::default();
+                        controller.execute(&again, &mut outcomes, None, nothing, fault).await;
                         repetition.read(outcomes[0]);
                     }
                     Step::Over => break,
@@ -177,8 +179,9 @@ impl<B: Backend> Worker<B> {
         let Controllers { config: WorkersConfig { retries, .. }, stats, .. } = &*self.controllers;
         let Seat { levels, controller, lun, .. } = self.controllers.seat(request.lun);
         let set = retry::set_level(retries, *lun, request.targets()[0].row, level);
-        let (outcomes, _) =
-            controller.execute(&set, None, || None, |error| self.port.note_fault(*lun, error)).await;
+        let mut outcomes = Outcomes::default();
+        let fault = |error| self.port.note_fault(*lun, error);
+        controller.execute(&set, &mut outcomes, None, || None, fault).await;
         let is_set = outcomes[0].status == FlashStatus::Done;
         if is_set {
             levels.set(level);
@@ -249,7 +252,7 @@ impl<B: Backend> Worker<B> {
             self.repeat_members(exec, members, tasks, &mut outcomes).await;
         }
         // None is answered before the group is over: its tag may name another request from then on.
-        for ((tag, request), outcomes) in members.iter().zip(outcomes) {
+        for ((tag, request), outcomes) in members.iter().zip(&outcomes) {
             self.finish(exec, *tag, request, outcomes);
         }
         if !some_failed {
@@ -321,7 +324,7 @@ impl<B: Backend> Worker<B> {
         });
     }
     #[inline]
-    fn finish(&self, exec: &Exec, tag: Tag, request: &FlashRequest, outcomes: Outcomes) {
+    fn finish(&self, exec: &Exec, tag: Tag, request: &FlashRequest, outcomes: &Outcomes) {
         self.recorder.emit(exec.now(), || Event::FlashFinished {
             lun: request.lun.0,
             kind: request.phase.class(),
@@ -329,7 +332,8 @@ impl<B: Backend> Worker<B> {
             status: outcomes[0].status.code(),
             corrected: outcomes[0].corrected,
         });
-        self.port.complete(tag, outcomes);
+        self.port.note(tag, outcomes);
+        self.port.complete_noted(tag);
     }
 
     #[inline]
@@ -384,13 +388,14 @@ impl<B: Backend> ReadsBetween for Between<'_, B> {
             let Some(job) = self.next.take().or_else(|| self.take()) else { return };
             stats.reads.set(stats.reads.get() + 1);
             let fault = |error| port.note_fault(*lun, error);
-            let (outcomes, _) = controller.execute(&job.request, None, || None, fault).await;
+            let mut outcomes = Outcomes::default();
+            controller.execute(&job.request, &mut outcomes, None, || None, fault).await;
             if retry::has_failed(&controllers.config.retries, &job.request, &outcomes) {
                 self.worker.before_repeat(self.exec, &job);
                 self.failed.borrow_mut().push_back((job, outcomes));
                 continue;
             }
-            self.worker.finish(self.exec, job.tag, &job.request, outcomes);
+            self.worker.finish(self.exec, job.tag, &job.request, &outcomes);
             tasks.ended(self.exec, &job.task);
         }
     }

@@ -42,6 +42,7 @@ pub struct ChannelStats {
     pub busy: Duration,
 }
 
+#[derive(Clone, Copy)]
 struct InFlight {
     slot: usize,
     start: Instant,
@@ -59,17 +60,26 @@ pub struct Engine<P: Package> {
     tables: Vec<CycleTable>,
     bounds: Bounds,
     memory: MemoryWays,
-    packages: RefCell<Vec<P>>,
-    stages: RefCell<Stages>,
-    in_flight: RefCell<Option<InFlight>>,
+    datapath: RefCell<Datapath<P>>,
+    in_flight: Cell<Option<InFlight>>,
+    /// Whether a transaction is in flight.
+    is_busy: Cell<bool>,
     /// The slot that has been chosen to be next while another owns the channel.
     chosen: Cell<Option<usize>>,
-    planner: RefCell<Planner>,
+    /// The cycle table of the transaction that was started last.
+    last_table: Cell<usize>,
     free_at: Cell<Instant>,
     over_at: Cell<Instant>,
     stats: Cell<ChannelStats>,
-    tap: RefCell<Option<Box<dyn BusTap>>>,
     id: Cell<Option<HandlerId>>,
+}
+
+/// What carries transactions out: everything that one call of the engine needs at once.
+struct Datapath<P> {
+    packages: Vec<P>,
+    stages: Stages,
+    planner: Planner,
+    tap: Option<Box<dyn BusTap>>,
 }
 
 const FINISH: u64 = 0;
@@ -96,15 +106,19 @@ impl<P: Package + 'static> Engine<P> {
             clock: config.clock,
             memory: config.memory,
             bounds: Bounds { ways: packages.len(), longest_burst: config.longest_burst },
-            packages: RefCell::new(packages),
-            stages: RefCell::new(Stages::new(config.stages)),
-            in_flight: RefCell::new(None),
+            datapath: RefCell::new(Datapath {
+                packages,
+                stages: Stages::new(config.stages),
+                planner: Planner::new(),
+                tap: None,
+            }),
+            in_flight: Cell::new(None),
+            is_busy: Cell::new(false),
             chosen: Cell::new(None),
-            planner: RefCell::new(Planner::new()),
+            last_table: Cell::new(0),
             free_at: Cell::default(),
             over_at: Cell::new(Instant::MAX),
             stats: Cell::default(),
-            tap: RefCell::new(None),
             id: Cell::new(None),
         });
         let id = port.exec().register(engine.clone());
@@ -115,7 +129,7 @@ impl<P: Package + 'static> Engine<P> {
 
     /// The packages, one per way.
     pub fn packages(&self) -> Ref<'_, Vec<P>> {
-        self.packages.borrow()
+        Ref::map(self.datapath.borrow(), |datapath| &datapath.packages)
     }
     /// What the channel has done.
     pub fn stats(&self) -> ChannelStats {
@@ -123,17 +137,24 @@ impl<P: Package + 'static> Engine<P> {
     }
     /// Shows all bus activity to `tap` from now on; `None` stops that.
     pub fn set_tap(&self, tap: Option<Box<dyn BusTap>>) {
-        *self.tap.borrow_mut() = tap;
+        self.datapath.borrow_mut().tap = tap;
     }
 
     #[inline]
     fn table_of(&self, slot: usize) -> usize {
         let interface = self.port.interface(slot % self.bounds.ways);
+        let last = self.last_table.get();
+        if self.tables[last].interface == interface {
+            return last;
+        }
         // The firmware only sets modes that the board's controller has.
-        self.tables
+        let table = self
+            .tables
             .iter()
             .position(|t| t.interface == interface)
-            .expect("the way is in a mode that the engine drives")
+            .expect("the way is in a mode that the engine drives");
+        self.last_table.set(table);
+        table
     }
 
     /// When a push that happens now is sampled. A push in reaction to the end of a transaction comes
@@ -149,7 +170,7 @@ impl<P: Package + 'static> Engine<P> {
 
     /// Starts what waits. `pushed_now` says that it was issued at this very instant.
     fn start_next(&self, pushed_now: bool) {
-        if self.in_flight.borrow().is_some() {
+        if self.is_busy.get() {
             return self.choose_ahead();
         }
         self.port.listen(true);
@@ -160,7 +181,7 @@ impl<P: Package + 'static> Engine<P> {
             let sampled = self.sampled(pushed_now);
             let pushed = sampled + self.clock.period * u64::from(self.clock.fifo_latency);
             let start = pushed.max(self.free_at.get());
-            let made = self.planner.borrow_mut().make(
+            let made = self.datapath.borrow_mut().planner.make(
                 &self.port.in_flight(slot),
                 (index, table),
                 start,
@@ -178,7 +199,8 @@ impl<P: Package + 'static> Engine<P> {
                 }
             };
             let end = table.at(start, over);
-            *self.in_flight.borrow_mut() = Some(InFlight { slot, start, table: index, bytes });
+            self.in_flight.set(Some(InFlight { slot, start, table: index, bytes }));
+            self.is_busy.set(true);
             // Nothing that is issued in the meantime can start before this one has ended, and then the
             // engine looks by itself.
             self.port.listen(false);
@@ -206,7 +228,8 @@ impl<P: Package + 'static> Engine<P> {
     }
 
     fn finish(&self) {
-        let Some(InFlight { slot, start, table, bytes }) = self.in_flight.borrow_mut().take() else { return };
+        let Some(InFlight { slot, start, table, bytes }) = self.in_flight.take() else { return };
+        self.is_busy.set(false);
         let now = self.exec.now();
         self.update(|s| {
             s.transactions += 1;
@@ -216,24 +239,19 @@ impl<P: Package + 'static> Engine<P> {
         let table = &self.tables[table];
         let outcome = {
             let txn = self.port.in_flight(slot);
-            let mut packages = self.packages.borrow_mut();
-            let mut stages = self.stages.borrow_mut();
+            let Datapath { packages, stages, planner, tap } = &mut *self.datapath.borrow_mut();
             let mut dram = self.dram.borrow_mut();
-            let mut tap = self.tap.borrow_mut();
-            if let Some(tap) = tap.as_mut() {
+            if let Some(tap) = tap {
                 tap.transaction(start, now, txn.name());
             }
             stages.reset();
-            let planner = self.planner.borrow();
             let course = Course { txn: &txn, plan: planner.plan(), table, start };
             let chips = txn.chips();
             let driven = self.port.is_driven_by_hardware();
-            let carried = match (&mut *tap, packages.get_mut(chips.trailing_zeros() as usize)) {
+            let carried = match (tap, packages.get_mut(chips.trailing_zeros() as usize)) {
                 // The common case: one package and no tap.
-                (None, Some(package)) if chips.is_power_of_two() => {
-                    course.to_one(package, &mut stages, &mut dram)
-                }
-                (tap, _) => course.to_all(&mut packages, &mut stages, &mut dram, tap.as_deref_mut()),
+                (None, Some(package)) if chips.is_power_of_two() => course.to_one(package, stages, &mut dram),
+                (tap, _) => course.to_all(packages, stages, &mut dram, tap.as_deref_mut()),
             };
             if driven {
                 // A controller in hardware sees the pins.

@@ -146,14 +146,17 @@ impl Planner {
         bounds: &Bounds,
         memory: &MemoryWays,
     ) -> Result<Extent, TxnError> {
-        bounds.check_all(txn)?;
         let (outline, current) = match self.kept_for(txn, number) {
             Some(kept) => {
+                bounds.check_kept(txn)?;
                 let outline = self.kept[usize::from(kept)].outline;
                 debug_assert!(self.is_as_planned_anew(kept, txn, table, bounds), "{}: its shape", txn.name());
                 (outline, Current::Kept(kept))
             }
-            None => self.make_new(txn, (number, table), bounds)?,
+            None => {
+                bounds.check_all(txn)?;
+                self.make_new(txn, (number, table), bounds)?
+            }
         };
         self.current = current;
         let mut over = outline.cycles;
@@ -313,9 +316,17 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     /// What is wrong with a transaction as a whole.
-    #[inline]
     fn check_all(&self, txn: &Txn) -> Result<(), TxnError> {
         if txn.overflowed() {
+            return Err(TxnError::TooLong);
+        }
+        self.check_kept(txn)
+    }
+    /// As [`check_all`](Bounds::check_all), for one with a shape that another has had: nothing is wrong with
+    /// its length.
+    #[inline]
+    fn check_kept(&self, txn: &Txn) -> Result<(), TxnError> {
+        if txn.lacks_operations() {
             return Err(TxnError::TooLong);
         }
         match txn.fault() {

@@ -387,11 +387,9 @@ impl NandPackage {
     #[inline]
     pub(crate) fn target(&self, row: RowAddr) -> Result<Target, ProtocolError> {
         let g = &self.config.geometry;
-        let (lun, block, page) = g.split_row(row);
-        let inside = row.0 >> (g.lun_shift() + g.lun_bits()) == 0
-            && lun < g.luns
-            && block.0 < g.blocks_per_lun
-            && page.0 < g.pages_per_block;
+        let (lun, block, page) = self.rows.split(row);
+        let inside =
+            self.rows.fits(row) && lun < g.luns && block.0 < g.blocks_per_lun && page.0 < g.pages_per_block;
         if !inside {
             return Err(ProtocolError::Row { row });
         }

@@ -14,7 +14,7 @@ use aster_ports::package::{
     BurstTiming, CommandTimes, DataIn, DataOut, Package, ProtocolError, Shown, StatusTimes,
 };
 use aster_txn::Latch;
-use aster_units::{Duration, Instant, LunAddr};
+use aster_units::{Duration, Instant, LunAddr, RowFormat};
 use aster_wire::onfi::command;
 use core::cell::Cell;
 
@@ -38,6 +38,7 @@ pub struct NandPackage {
     pub(crate) config: Rc<NandConfig>,
     pub(crate) place: LunAddr,
     pub(crate) luns: Vec<LunModel>,
+    pub(crate) rows: RowFormat,
     pub(crate) waits: Waits,
     pub(crate) features: Features,
     pub(crate) phase: BusPhase,
@@ -82,6 +83,7 @@ impl NandPackage {
         NandPackage {
             config: config.clone(),
             place,
+            rows: config.geometry.row_format(),
             selected: (luns.len() == 1).then_some(0),
             luns,
             waits: Waits::new(&config.bus.power_on()),

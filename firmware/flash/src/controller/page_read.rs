@@ -5,39 +5,37 @@ use crate::operations::{
     READ, TRANSFER_AND_READ, issue_transfer, issue_transfer_and_read, read_txn, t_r, transaction,
 };
 use aster_events::Function;
-use aster_ports::channel::FrameReport;
-use aster_ports::flash::{FlashError, FlashRequest, MAX_TARGETS, Outcome, Outcomes, Target};
+use aster_ports::flash::{FlashError, FlashRequest, Outcome, Target};
 use aster_units::{Duration, Instant, RowAddr};
 
 impl Controller {
     /// Carries out a page read ([`FlashRequest::is_page_read`]), which the array may have begun already, at
     /// `begun`. When the page is about to cross the bus, this calls `ahead` for the row of another page read:
-    /// the array begins that read while the stages still work on this page (C22). Returns when it began.
-    /// Calls `fault` with the reason if the read ended in an error.
+    /// the array begins that read while the stages still work on this page (C22). Returns when it began, and
+    /// writes `outcome`. Calls `fault` with the reason if the read ended in an error.
     pub async fn execute_page_read(
         &self,
         request: &FlashRequest,
+        outcome: &mut Outcome,
         begun: Option<Instant>,
         ahead: impl FnOnce() -> Option<RowAddr>,
         fault: impl Fn(FlashError),
-    ) -> (Outcomes, Option<Instant>) {
-        let mut outcomes = [Outcome::default(); MAX_TARGETS];
+    ) -> Option<Instant> {
         if self.lun.is_dead() {
-            outcomes[0] = self.not_done();
-            return (outcomes, None);
+            *outcome = self.not_done();
+            return None;
         }
         if begun.is_none() {
             self.lun.spend(Function::FlashRequest, self.lun.config().costs.request);
         }
-        let (outcome, begun) = match self.page_read(&request.targets()[0], begun, ahead).await {
-            Ok((frame, begun)) => (Outcome::from(frame), begun),
+        match self.page_read(&request.targets()[0], outcome, begun, ahead).await {
+            Ok(begun) => begun,
             Err(error) => {
                 fault(error);
-                (self.not_done(), None)
+                *outcome = self.not_done();
+                None
             }
-        };
-        outcomes[0] = outcome;
-        (outcomes, begun)
+        }
     }
 
     /// What [`read_trigger`] or [`read_begun`], and then [`read_transfer_and_trigger`] or [`read_transfer`]
@@ -51,9 +49,10 @@ impl Controller {
     async fn page_read(
         &self,
         target: &Target,
+        outcome: &mut Outcome,
         begun: Option<Instant>,
         ahead: impl FnOnce() -> Option<RowAddr>,
-    ) -> Result<(FrameReport, Option<Instant>), FlashError> {
+    ) -> Result<Option<Instant>, FlashError> {
         let (lun, Target { row, sectors, buffer }) = (&self.lun, *target);
         let (t_r, early, exec) = (t_r(lun, row), lun.config().poll.early, lun.core().exec());
         let name = match begun {
@@ -75,11 +74,13 @@ impl Controller {
             lun.spend(Function::FlashRequest, lun.config().costs.request);
             let issued = issue_transfer_and_read(lun, row, sectors, buffer, next);
             if let Ok(result) = issued.finished().await {
-                return Ok((result.frame, Some(result.over)));
+                *outcome = Outcome::from(result.frame);
+                return Ok(Some(result.over));
             }
             // Then retry each read separately, so that the error is reported for the right request.
         }
         let result = issue_transfer(lun, row, sectors, buffer).finished().await.map_err(transaction)?;
-        Ok((result.frame, None))
+        *outcome = Outcome::from(result.frame);
+        Ok(None)
     }
 }

@@ -1,7 +1,7 @@
 //! READ CACHE and PAGE CACHE PROGRAM: the bus moves one page while the array works on the next. Between pages
 //! the LUN shows RDY without ARDY, status C0h; polls wait for RDY only.
 
-use super::{T_CACHE, load, read_address, read_page, read_transfer, read_trigger, t_prog, t_r, transaction};
+use super::{T_CACHE, load, read_command, read_page, read_transfer, read_trigger, t_prog, t_r, transaction};
 use crate::Lun;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{FlashError, Target};
@@ -72,7 +72,7 @@ async fn show_next(lun: &Lun, row: RowAddr, last: bool, next: Option<RowAddr>) -
     let mut txn = lun.txn(if last { "read cache end" } else { "read cache" });
     match next {
         _ if last => txn.cmd(command::READ_CACHE_END),
-        Some(next) => read_address(&mut txn, next).cmd(command::READ_CACHE),
+        Some(next) => read_command(&mut txn, next, command::READ_CACHE),
         None => txn.cmd(command::READ_CACHE),
     };
     lun.until_ready_within(txn, row, T_CACHE, T_CACHE + t_r(lun, row)).await?;

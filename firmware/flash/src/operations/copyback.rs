@@ -1,6 +1,6 @@
 //! COPYBACK: moves a page within its plane, without crossing the bus or with its data checked on the way.
 
-use super::{load, read_address, read_transfer, t_prog, t_r};
+use super::{load, read_command, read_transfer, t_prog, t_r};
 use crate::Lun;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::FlashError;
@@ -46,7 +46,7 @@ pub async fn copyback_changed(
 async fn copyback_read(lun: &Lun, from: RowAddr) -> Result<(), FlashError> {
     lun.need(lun.commands().copyback, "copyback")?;
     let mut txn = lun.txn("copyback read");
-    read_address(&mut txn, from).cmd(command::COPYBACK_READ_CONFIRM);
+    read_command(&mut txn, from, command::COPYBACK_READ_CONFIRM);
     lun.until_ready(txn, from, t_r(lun, from)).await?;
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! interface. No other operation may use them at the same time. An operation that fails also waits for all of
 //! them, so that the next one finds none busy. If a LUN never becomes ready, the caller must reset it.
 
-use super::{load, read_address, read_status, read_transfer, t_prog, t_r, transaction};
+use super::{load, read_command, read_status, read_transfer, t_prog, t_r, transaction};
 use crate::Lun;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::FlashError;
@@ -38,7 +38,7 @@ async fn read_winner(
     into: BufferId,
 ) -> Result<(usize, FrameReport), FlashError> {
     let mut txn = first.gang_txn("gang read", others);
-    read_address(&mut txn, row).cmd(command::READ_CONFIRM);
+    read_command(&mut txn, row, command::READ_CONFIRM);
     let t_r = t_r(first, row);
     let early = t_r.saturating_sub(first.config().poll.early);
     first.issue_and_linger(txn, early).finished().await.map_err(transaction)?;

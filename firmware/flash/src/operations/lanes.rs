@@ -7,7 +7,7 @@
 //! others go on. No other operation may use the LUNs at the same time.
 
 use super::read::{ask_status, fetch};
-use super::{load, read_address, t_prog, t_r, transaction};
+use super::{load, read_command, t_prog, t_r, transaction};
 use crate::Lun;
 use aster_events::Function;
 use aster_ports::channel::TxnResult;
@@ -33,7 +33,7 @@ pub async fn read_lanes(lanes: &[Lane<'_>], ends: &mut [LaneEnd]) {
     let Some(mut group) = Group::of(lanes, ends) else { return };
     let typical = group.longest(|lane| t_r(lane.lun, lane.target.row));
     let trigger = |lane: &Lane<'_>, txn: &mut Txn| {
-        read_address(txn, lane.target.row).cmd(command::READ_CONFIRM);
+        read_command(txn, lane.target.row, command::READ_CONFIRM);
     };
     group.until_ready("read", trigger, typical, |_| FlashStatus::Done).await;
     let transfer = |lane: &Lane<'_>, txn: &mut Txn| {

@@ -2,7 +2,7 @@
 //! each.
 
 use super::read::status;
-use super::{T_PLANE, load, read_address, select_plane, t_prog, t_r, transaction};
+use super::{T_PLANE, load, read_command, select_plane, t_prog, t_r, transaction};
 use crate::Lun;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::{FlashError, Target};
@@ -29,11 +29,11 @@ pub async fn trigger_planes(lun: &Lun, targets: &[Target]) -> Result<(), FlashEr
     let Some((last, others)) = targets.split_last() else { return Ok(()) };
     for target in others {
         let mut txn = lun.txn("multi-plane read");
-        read_address(&mut txn, target.row).cmd(command::READ_MULTI_PLANE);
+        read_command(&mut txn, target.row, command::READ_MULTI_PLANE);
         lun.until_ready(txn, target.row, T_PLANE).await?;
     }
     let mut txn = lun.txn("read");
-    read_address(&mut txn, last.row).cmd(command::READ_CONFIRM);
+    read_command(&mut txn, last.row, command::READ_CONFIRM);
     lun.until_ready(txn, last.row, t_r(lun, last.row)).await?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! READ STATUS and READ: whole pages, sectors, and any bytes.
 
-use super::{read_address, select_column, t_r, transaction};
+use super::{read_command, select_column, t_r, transaction};
 use crate::lun::{Draft, Issued, Lun};
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::FlashError;
@@ -79,7 +79,7 @@ pub async fn read_trigger(lun: &Lun, row: RowAddr) -> Result<(), FlashError> {
 #[inline]
 pub(crate) fn read_txn(lun: &Lun, row: RowAddr) -> Draft<'_> {
     let mut txn = lun.txn(READ);
-    read_address(&mut txn, row).cmd(command::READ_CONFIRM).shaped(Shape::of(Form::Read));
+    read_command(&mut txn, row, command::READ_CONFIRM).shaped(Shape::of(Form::Read));
     txn
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn issue_transfer_and_read(
 ) -> Issued<'_> {
     let mut txn = lun.txn(TRANSFER_AND_READ);
     fetch(lun, &mut txn, row, sectors, into);
-    read_address(&mut txn, next).cmd(command::READ_CONFIRM);
+    read_command(&mut txn, next, command::READ_CONFIRM);
     txn.shaped(Shape::new(Form::TransferThenRead, sectors));
     lun.issue(txn)
 }
@@ -153,7 +153,7 @@ pub async fn read_begun(lun: &Lun, row: RowAddr, since: Instant) -> Result<(), F
 #[inline]
 pub(super) fn fetch(lun: &Lun, txn: &mut Txn, row: RowAddr, sectors: SectorRange, into: BufferId) {
     txn.describe(Descriptor::page(Direction::Out, into, sectors));
-    for span in lun.config().layout.bursts(sectors).as_slice() {
+    for span in lun.bursts(sectors).as_slice() {
         select_column(lun, txn, row, span.column);
         txn.data_read(span.length);
     }

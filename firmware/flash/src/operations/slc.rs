@@ -1,7 +1,7 @@
 //! Cells used as SLC: the operations with the package's prefix in front (Algorithm 3). A block's mode is that
 //! of its first page until it is erased; it then has one page per word line.
 
-use super::{load, read_address, read_transfer};
+use super::{load, read_command, read_transfer};
 use crate::Lun;
 use aster_ports::channel::FrameReport;
 use aster_ports::flash::FlashError;
@@ -24,7 +24,7 @@ pub async fn slc_read(
 ) -> Result<FrameReport, FlashError> {
     let slc = prefix(lun)?;
     let mut txn = lun.txn("SLC read");
-    read_address(txn.cmd(slc), row).cmd(command::READ_CONFIRM);
+    read_command(txn.cmd(slc), row, command::READ_CONFIRM);
     lun.until_ready(txn, row, lun.config().variant.slc_read).await?;
     read_transfer(lun, row, sectors, into).await
 }

@@ -20,8 +20,9 @@ async fn by_controller(
     let request = FlashRequest::single(FlashOp::Read, LunIndex(0), target);
     let why = RefCell::new(String::new());
     let fault = |error| *why.borrow_mut() = format!("{error:?}");
-    let (outcomes, begun) = controller.execute_page_read(&request, begun, || next, fault).await;
-    (outcomes[0], begun, why.into_inner())
+    let mut outcome = Outcome::default();
+    let begun = controller.execute_page_read(&request, &mut outcome, begun, || next, fault).await;
+    (outcome, begun, why.into_inner())
 }
 
 /// The same read by operations.

@@ -4,7 +4,7 @@
 use super::*;
 use aster_nand::Variant;
 use aster_ports::channel::FrameReport;
-use aster_ports::flash::{Flags, FlashOp, FlashRequest, FlashStatus, Target};
+use aster_ports::flash::{Flags, FlashOp, FlashRequest, FlashStatus, Outcome, Target};
 use aster_wire::onfi::CommandSet;
 use aster_wire::onfi::command_set::{OneShot, ReadRetry, Suspend};
 
@@ -228,14 +228,15 @@ fn a_read_begun_behind_another_that_can_not_be_is_the_only_one_to_fail() {
         let fault = |error: FlashError| told.borrow_mut().push(std::format!("{error}"));
         controller.execute(&single(FlashOp::Program, page), &fault).await;
         let read = single(FlashOp::Read, back);
-        let (outcomes, begun) = controller.execute_page_read(&read, None, || Some(nowhere), &fault).await;
-        assert_eq!((outcomes[0].status, begun), (FlashStatus::Done, None));
+        let mut outcome = Outcome::default();
+        let begun = controller.execute_page_read(&read, &mut outcome, None, || Some(nowhere), &fault).await;
+        assert_eq!((outcome.status, begun), (FlashStatus::Done, None));
         assert!(told.borrow().is_empty(), "{:?}", told.borrow());
         let wrong = single(FlashOp::Read, Target { row: nowhere, ..back });
-        let (outcomes, begun) = controller.execute_page_read(&wrong, None, || Some(back.row), &fault).await;
-        assert_eq!((outcomes[0].status, begun), (FlashStatus::Error, None));
-        let (outcomes, _) = controller.execute_page_read(&read, None, || None, &fault).await;
-        assert_eq!(outcomes[0].status, FlashStatus::Done, "the channel is usable");
+        let begun = controller.execute_page_read(&wrong, &mut outcome, None, || Some(back.row), &fault).await;
+        assert_eq!((outcome.status, begun), (FlashStatus::Error, None));
+        controller.execute_page_read(&read, &mut outcome, None, || None, &fault).await;
+        assert_eq!(outcome.status, FlashStatus::Done, "the channel is usable");
     });
     assert!(bench.same(0, 8));
     let faults = faults.borrow();

@@ -233,7 +233,7 @@ impl Media {
     /// A page's LUN in the packages, and its row there.
     pub(crate) fn row_of(&self, lun: LunIndex, block: BlockAddr, page: PageInBlock) -> (LunIndex, RowAddr) {
         let (place, block) = self.place_of(lun, block);
-        (place.lun, self.runtime.restriction.row(place.lun_of_row, block, page))
+        (place.lun, self.runtime.restriction.row_in(self.runtime.rows, place.lun_of_row, block, page))
     }
     #[inline]
     fn request(&self, phase: FlashOp, ppa: Ppa, sectors: SectorRange, buffer: BufferId) -> FlashRequest {
@@ -251,7 +251,7 @@ impl Media {
         buffer: BufferId,
     ) -> FlashRequest {
         let (place, block) = self.place_of(lun, block);
-        let row = self.runtime.restriction.row(place.lun_of_row, block, page);
+        let row = self.runtime.restriction.row_in(self.runtime.rows, place.lun_of_row, block, page);
         FlashRequest::single(phase, place.lun, Target { row, sectors, buffer })
     }
     /// The place of an allocated LUN or plane, and the address of its block there.

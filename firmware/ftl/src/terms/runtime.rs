@@ -6,7 +6,7 @@ use crate::terms::units::UnitShape;
 use aster_events::{Event, Function, Recorder, Wait};
 use aster_exec::{Core, Exec, WaitQueue};
 use aster_parties::{DriveState, TranslationStats};
-use aster_units::{Geometry, Restriction, Upa};
+use aster_units::{Geometry, Restriction, RowFormat, Upa};
 use core::cell::{Cell, RefCell};
 use core::future::Future;
 use core::pin::pin;
@@ -22,6 +22,8 @@ pub(crate) struct Runtime {
     pub(crate) config: FtlConfig,
     pub(crate) geometry: Geometry,
     pub(crate) restriction: Restriction,
+    /// The rows of the packages.
+    pub(crate) rows: RowFormat,
     pub(crate) units: UnitShape,
     pub(crate) buffers: BufferLayout,
     pub(crate) recorder: Recorder,
@@ -37,6 +39,7 @@ impl Runtime {
             config,
             geometry: config.geometry,
             restriction: config.restriction(),
+            rows: config.restriction().array.row_format(),
             units: config.units(),
             buffers: config.buffers(),
             recorder,

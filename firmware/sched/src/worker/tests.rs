@@ -84,13 +84,15 @@ impl Backend for Rc<Drive> {
     async fn execute(
         &self,
         request: &FlashRequest,
+        outcomes: &mut Outcomes,
         _: Option<()>,
         _: impl FnOnce() -> Option<FlashRequest>,
         _: impl Fn(FlashError),
-    ) -> (Outcomes, Option<()>) {
+    ) -> Option<()> {
         let takes = self.begin(request);
         self.exec.sleep(takes).await;
-        ([self.end(request); MAX_TARGETS], None)
+        *outcomes = [self.end(request); MAX_TARGETS];
+        None
     }
 
     fn can_suspend(&self, request: &FlashRequest) -> bool {

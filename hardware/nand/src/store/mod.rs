@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 use around::Around;
 use aster_codec::seed_of_row;
 use aster_ports::medium::MediumError;
-use aster_units::{BlockAddr, Content, LunIndex, PageInBlock, mix64};
+use aster_units::{BlockAddr, Content, LunIndex, PageInBlock, RowFormat, mix64};
 pub(crate) use block::{Block, Flags};
 use record::{BlockEntry, PageRecord, SUM_BYTES, SUMMED_BYTES, sums_of};
 use side::{Form, SideTable};
@@ -59,6 +59,7 @@ pub(crate) struct Die {
     config: Rc<NandConfig>,
     lun: LunIndex,
     lun_in_package: u8,
+    rows: RowFormat,
     seed: u64,
     errors_on: bool,
     read_noise: Noise,
@@ -109,6 +110,7 @@ impl Die {
             config: config.clone(),
             lun,
             lun_in_package: config.geometry.lun_addr(lun).lun,
+            rows: config.geometry.row_format(),
             seed,
             errors_on: !config.errors.is_off(),
             read_noise: config.errors.noise(),
@@ -175,7 +177,7 @@ impl Die {
     /// The scrambler's seed for a page.
     #[inline]
     pub fn row_seed(&self, block: BlockAddr, page: PageInBlock) -> u32 {
-        seed_of_row(self.config.geometry.row(self.lun_in_package, block, page))
+        seed_of_row(self.rows.row(self.lun_in_package, block, page))
     }
 
     /// The array's side of a program; true if it passes. `cut` says that a loss of power or a RESET
