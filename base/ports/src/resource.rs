@@ -127,6 +127,9 @@ impl Bandwidth {
     /// whatever is reserved. Returns how long they wait.
     #[inline]
     pub fn between(&self, now: Instant, registers: u64) -> Duration {
+        if registers as usize >= REGISTERS {
+            return self.many_between(now, registers);
+        }
         let mut begin = self.take_registers(now, registers);
         let mut next = &self.next;
         while let Some(bus) = next {
@@ -135,12 +138,16 @@ impl Bandwidth {
         }
         begin.since(now).min(self.burst)
     }
+    /// As [`Bandwidth::between`], for more registers than it is known of how long they take. They are seldom,
+    /// and working that out would stand in the way of all others.
+    #[cold]
+    fn many_between(&self, now: Instant, registers: u64) -> Duration {
+        self.window(now, registers * REGISTER_BYTES).begin.since(now).min(self.burst)
+    }
+    /// Reserves fewer than [`REGISTERS`].
     #[inline]
     fn take_registers(&self, now: Instant, registers: u64) -> Instant {
-        match self.registers.get(registers as usize) {
-            Some(takes) => self.take_for(now, registers * REGISTER_BYTES, *takes),
-            None => self.take(now, registers * REGISTER_BYTES),
-        }
+        self.take_for(now, registers * REGISTER_BYTES, self.registers[registers as usize])
     }
     #[inline]
     fn take(&self, now: Instant, bytes: u64) -> Instant {

@@ -6,17 +6,23 @@ use alloc::rc::Rc;
 use aster_events::{Event, Function, Recorder};
 use aster_exec::{Core, Exec};
 use aster_parties::CoreBuses;
-use aster_ports::resource::Bandwidth;
+use aster_ports::resource::SharedBandwidth;
 use aster_units::{Duration, Instant};
 use core::cell::RefCell;
 
-/// The core that runs the loop, the buses between it and the controllers, and where its time goes.
+/// What the core accesses word by word: the bus to it, and how long a word takes that nobody delays.
+struct Words {
+    bus: SharedBandwidth,
+    each: Duration,
+}
+
+/// The core that runs the loop, what it accesses, and where its time goes.
 pub(super) struct CoreTime {
     core: Core,
-    buses: CoreBuses,
+    host: Words,
+    channels: Words,
+    memory: Words,
     recorder: Recorder,
-    register_access: Duration,
-    memory_access: Duration,
     stats: Rc<RefCell<LoopStats>>,
     /// Time of the current pass, by part.
     parts: [Duration; PARTS],
@@ -28,10 +34,10 @@ impl CoreTime {
     pub fn new(core: &Core, config: &LoopConfig, buses: CoreBuses, recorder: &Recorder) -> Self {
         CoreTime {
             core: core.clone(),
-            buses,
+            host: Words { bus: buses.host, each: config.register_access },
+            channels: Words { bus: buses.channels, each: config.register_access },
+            memory: Words { bus: buses.memory, each: config.memory_access },
             recorder: recorder.clone(),
-            register_access: config.register_access,
-            memory_access: config.memory_access,
             stats: Rc::default(),
             parts: [Duration::ZERO; PARTS],
             since: Instant::ZERO,
@@ -116,27 +122,27 @@ impl CoreTime {
     /// waits for its response like a read.
     #[inline]
     pub fn access_host(&self, function: Function, words: u64) {
-        self.cross(function, &self.buses.host, words, self.register_access);
+        self.cross(function, &self.host, words);
     }
     /// The same for registers of the channel controllers.
     #[inline]
     pub fn access_channels(&self, function: Function, words: u64) {
-        self.cross(function, &self.buses.channels, words, self.register_access);
+        self.cross(function, &self.channels, words);
     }
     /// Accesses to words that controllers read or write in memory and that are therefore uncached: completion
     /// flags, reports, error counts.
     #[inline]
     pub fn access_memory(&self, function: Function, words: u64) {
-        self.cross(function, &self.buses.memory, words, self.memory_access);
+        self.cross(function, &self.memory, words);
     }
-    fn cross(&self, function: Function, bus: &Bandwidth, words: u64, each: Duration) {
+    fn cross(&self, function: Function, Words { bus, each }: &Words, words: u64) {
         if each.is_zero() {
             return;
         }
         // The bus is taken from now on, although the core may be ahead of the clock: transfers that others
         // send in between must not wait for it.
-        let waits = bus.between(self.core.exec().now(), words);
-        self.work(function, |core| core.stall(waits + each * words));
+        let takes = bus.between(self.core.exec().now(), words) + *each * words;
+        self.work(function, move |core| core.stall(takes));
     }
     #[inline]
     fn work(&self, function: Function, work: impl FnOnce(&Core)) {
