@@ -93,21 +93,23 @@ impl Pace {
             let step = self.word(table, out, word, end);
             first.get_or_insert(step.begin);
             end = step.end;
-            // The last word may be a shorter one.
-            let whole = left.saturating_sub(1) / WORD_BYTES;
-            if whole == 0 {
+            if left < WORD_BYTES {
                 continue;
             }
-            let more = if self.never_waits_again(table, out, &step) {
+            let mut never_waits = self.never_waits_again(table, out, end);
+            if out && !never_waits {
+                let more = self.pile_up(table, left / WORD_BYTES, end);
+                left -= more * WORD_BYTES;
+                end += more * strobes_of_word(table, out);
+                never_waits = self.never_waits_again(table, out, end);
+            }
+            // All but a last word that is shorter.
+            let whole = left / WORD_BYTES;
+            if never_waits && whole > 0 {
                 self.skip(table, out, whole, end);
-                whole
-            } else if out {
-                self.pile_up(table, whole, end)
-            } else {
-                0
-            };
-            left -= more * WORD_BYTES;
-            end += more * strobes_of_word(table, out);
+                left -= whole * WORD_BYTES;
+                end += whole * strobes_of_word(table, out);
+            }
         }
         (first.unwrap_or(free), end)
     }
@@ -129,16 +131,17 @@ impl Pace {
         Word { begin, end }
     }
 
-    /// Whether the whole words after `word` follow without a pause, because memory is no slower than the
-    /// strobes. Into a package: if a word arrives in time, the next one also passes memory in time. Out
-    /// of a package: memory has taken the word as soon as it arrived. From then on the FIFO empties as
-    /// fast as it fills and is never full, since memory accepts the words in it one cycle or more apart.
-    fn never_waits_again(&self, table: &CycleTable, out: bool, word: &Word) -> bool {
+    /// Whether the whole words after one whose strobes end at `end` follow without a pause, because memory is
+    /// no slower than the strobes. Into a package: if a word arrives in time, the next one also passes memory
+    /// in time. Out of a package: memory has taken the word as soon as it arrived. From then on the FIFO
+    /// empties as fast as it fills and is never full, since memory accepts the words in it one cycle or more
+    /// apart.
+    fn never_waits_again(&self, table: &CycleTable, out: bool, end: u64) -> bool {
         let (window, _) = self.window.expect("a transaction has begun");
         let strobes = strobes_of_word(table, out);
         let memory_is_faster = window.word() <= table.at(Instant::ZERO, strobes).since(Instant::ZERO);
         let room = table.decided_ahead() + 1 < FIFO;
-        memory_is_faster && (!out || (room && self.next_accepted == word.end + 1))
+        memory_is_faster && (!out || (room && self.next_accepted == end + 1))
     }
 
     /// Adds up to `most` whole words out of a package, from `free` on, that come while memory is behind
