@@ -208,27 +208,27 @@ impl FixedController {
         move |error| self.requests.note_fault(lun, error)
     }
 
-    /// Carries out the steps that a module asks for, until it waits for something.
-    #[inline]
-    fn carry_out(&self, slot: usize, mut next: Next) {
+    /// Carries out `next` and the further steps that a module asks for, until it waits for something. Without
+    /// a step it takes the next request.
+    #[inline(always)]
+    fn carry_on(&self, slot: usize, mut next: Option<Next>) {
         let unit = &self.units[slot];
-        loop {
-            match next {
+        while let Some(step) = next.or_else(|| self.next_request(unit)) {
+            next = match step {
                 Next::Send(segment, linger) => {
                     if self.send(slot, segment, linger) {
                         return;
                     }
                     let mut module = unit.module.borrow_mut();
-                    next = module.refused(&self.config, self.exec.now(), &mut self.noting(unit));
+                    Some(module.refused(&self.config, self.exec.now(), &mut self.noting(unit)))
                 }
                 Next::Pause(until) => return self.exec.schedule(until, self.id(), token(slot, RESUME)),
                 Next::Finished(tag, at) => {
                     self.requests.note(tag, unit.module.borrow().outcomes());
                     self.end(slot, tag, at);
-                    let Some(another) = self.next_request(unit) else { return };
-                    next = another;
+                    None
                 }
-            }
+            };
         }
     }
 
@@ -289,9 +289,10 @@ impl FixedController {
         }
     }
 
-    fn ended(&self, slot: usize) {
-        let unit = &self.units[slot];
-        let Some(result) = self.channel.take_result(slot) else { return };
+    /// A unit's segment has ended. Returns what its module does next, unless that is known already.
+    #[inline]
+    fn ended(&self, unit: &Unit, slot: usize) -> Option<Next> {
+        let result = self.channel.take_result(slot)?;
         let now = self.exec.now();
         if self.config.polled {
             // Update the ready/busy register (C24) before the result is delivered, so that both are seen
@@ -301,9 +302,7 @@ impl FixedController {
                 self.requests.note_busy(unit.lun, ready);
             }
         }
-        let next = unit.module.borrow_mut().ended(result, &self.config, now, &mut self.noting(unit));
-        self.carry_out(slot, next);
-        self.let_in();
+        Some(unit.module.borrow_mut().ended(result, &self.config, now, &mut self.noting(unit)))
     }
 }
 
@@ -313,19 +312,22 @@ const fn token(slot: usize, kind: u64) -> u64 {
 
 impl Handler for FixedController {
     fn fire(&self, token: u64) {
-        let slot = (token / KINDS) as usize;
-        match token % KINDS {
-            REQUEST => {
-                if let Some(next) = self.next_request(&self.units[slot]) {
-                    self.carry_out(slot, next);
-                }
-            }
-            ENDED => self.ended(slot),
-            ENDING_OVER => self.endings_over(slot),
-            _ => {
-                let next = self.units[slot].module.borrow_mut().resume(self.exec.now());
-                self.carry_out(slot, next);
-            }
+        let (slot, kind) = ((token / KINDS) as usize, token % KINDS);
+        if kind == ENDING_OVER {
+            return self.endings_over(slot);
+        }
+        let unit = &self.units[slot];
+        let next = match kind {
+            REQUEST => None,
+            ENDED => match self.ended(unit, slot) {
+                None => return,
+                next => next,
+            },
+            _ => Some(unit.module.borrow_mut().resume(self.exec.now())),
+        };
+        self.carry_on(slot, next);
+        if kind == ENDED {
+            self.let_in();
         }
     }
 }
