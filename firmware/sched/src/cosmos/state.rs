@@ -26,16 +26,16 @@ pub enum WayState {
     /// It works on its queue's head.
     Busy(WayStage),
     /// The head has succeeded.
-    Done(Outcome),
-    /// The head has failed.
-    Fail(Outcome),
+    Done,
+    /// The head has failed, and how.
+    Fail(FlashStatus),
 }
 
 /// What to do with a head that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// It is over: it succeeded, or it failed finally, which is reported to the FTL for its bad blocks.
-    Over(Outcome),
+    Over,
     /// A read that could not be corrected: once more, for the nth time (C40).
     Retry(u8),
 }
@@ -88,12 +88,12 @@ impl StateManager {
     }
     /// Busy to done or fail.
     #[inline]
-    pub fn end(&mut self, lun: LunIndex, outcome: Outcome) {
+    pub fn end(&mut self, lun: LunIndex, status: FlashStatus) {
         let way = &mut self.ways[lun.index()];
         assert!(matches!(way.state, WayState::Busy(_)), "{:?} ends", way.state);
-        way.state = match outcome.status {
-            FlashStatus::Done => WayState::Done(outcome),
-            _ => WayState::Fail(outcome),
+        way.state = match status {
+            FlashStatus::Done => WayState::Done,
+            _ => WayState::Fail(status),
         };
     }
     /// The read level of the way's package.
@@ -129,15 +129,12 @@ impl StateManager {
     pub fn conclude(&mut self, lun: LunIndex, read: bool) -> Verdict {
         let retries_max = self.retries_max;
         let way = &mut self.ways[lun.index()];
-        let state = core::mem::replace(&mut way.state, WayState::Idle);
-        match state {
-            WayState::Fail(outcome)
-                if read && outcome.status == FlashStatus::Uncorrectable && way.retries < retries_max =>
-            {
+        match core::mem::replace(&mut way.state, WayState::Idle) {
+            WayState::Fail(FlashStatus::Uncorrectable) if read && way.retries < retries_max => {
                 way.retries += 1;
                 Verdict::Retry(way.retries)
             }
-            WayState::Done(outcome) | WayState::Fail(outcome) => Verdict::Over(outcome),
+            WayState::Done | WayState::Fail(_) => Verdict::Over,
             WayState::Idle | WayState::Busy(_) => {
                 unreachable!("a way is concluded only when its head has ended")
             }
@@ -151,15 +148,12 @@ mod tests {
 
     const LUN: LunIndex = LunIndex(0);
 
-    fn ended(status: FlashStatus) -> Outcome {
-        Outcome { status, ..Outcome::default() }
-    }
-
     /// Takes the way through busy to its end, and returns the verdict.
     fn once(states: &mut StateManager, tag: Tag, status: FlashStatus, read: bool) -> Verdict {
         states.begin(LUN, tag, Instant::ZERO);
-        states.end(LUN, ended(status));
-        assert!(matches!(states.of(LUN), WayState::Done(_) | WayState::Fail(_)));
+        states.end(LUN, status);
+        let ended = if status == FlashStatus::Done { WayState::Done } else { WayState::Fail(status) };
+        assert_eq!(states.of(LUN), ended);
         let verdict = states.conclude(LUN, read);
         assert_eq!(states.of(LUN), WayState::Idle);
         verdict
@@ -181,15 +175,12 @@ mod tests {
             let worn = FlashStatus::Uncorrectable;
             assert_eq!(once(&mut states, tag, worn, true), Verdict::Retry(1));
             // The trigger that comes before the transfer again.
-            assert_eq!(
-                once(&mut states, tag, FlashStatus::Done, false),
-                Verdict::Over(ended(FlashStatus::Done))
-            );
+            assert_eq!(once(&mut states, tag, FlashStatus::Done, false), Verdict::Over);
             assert_eq!(once(&mut states, tag, worn, true), Verdict::Retry(2));
-            assert_eq!(once(&mut states, tag, worn, true), Verdict::Over(ended(worn)));
+            assert_eq!(once(&mut states, tag, worn, true), Verdict::Over);
             assert_eq!(states.forget_retries(LUN), 2);
         }
         let failed = FlashStatus::Failed;
-        assert_eq!(once(&mut states, tag, failed, false), Verdict::Over(ended(failed)));
+        assert_eq!(once(&mut states, tag, failed, false), Verdict::Over);
     }
 }

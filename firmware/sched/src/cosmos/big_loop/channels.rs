@@ -6,9 +6,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use aster_units::{Geometry, LunAddr, LunIndex};
 
-/// The ways of each channel, and the candidates of the channel that the issuer looks at.
+/// The channels, and the candidates of the channel that the issuer looks at.
 pub(super) struct Channels {
-    ways: Vec<Vec<LunIndex>>,
+    geometry: Geometry,
     /// Busy ways of each channel.
     working: Vec<u32>,
     priorities: PriorityManager,
@@ -17,12 +17,8 @@ pub(super) struct Channels {
 
 impl Channels {
     pub fn new(geometry: &Geometry) -> Self {
-        let of_channel = |channel| {
-            let lun = move |way| geometry.lun_index(LunAddr { channel, way, lun: 0 });
-            (0..geometry.ways).map(lun).collect()
-        };
         Channels {
-            ways: (0..geometry.channels).map(of_channel).collect(),
+            geometry: *geometry,
             working: vec![0; usize::from(geometry.channels)],
             priorities: PriorityManager::new(geometry.channels, geometry.ways),
             candidates: Vec::with_capacity(usize::from(geometry.ways)),
@@ -30,15 +26,18 @@ impl Channels {
     }
     #[inline]
     pub fn count(&self) -> usize {
-        self.ways.len()
+        self.working.len()
     }
-    /// A channel's ways.
+    /// The LUNs of a channel's ways, one way after the other. LUNs are numbered by channel first, and a way
+    /// has one.
     #[inline]
-    pub fn ways(&self, channel: usize) -> &[LunIndex] {
-        &self.ways[channel]
+    pub fn luns(&self, channel: usize) -> impl Iterator<Item = LunIndex> + use<> {
+        let LunIndex(first) = self.geometry.lun_index(LunAddr { channel: channel as u16, way: 0, lun: 0 });
+        (first..self.geometry.total_luns()).step_by(self.count()).map(LunIndex)
     }
-    pub fn all_ways(&self) -> impl Iterator<Item = &LunIndex> {
-        self.ways.iter().flatten()
+    /// The LUNs of all ways.
+    pub fn all_luns(&self) -> impl Iterator<Item = LunIndex> {
+        (0..self.geometry.total_luns()).map(LunIndex)
     }
 
     /// Busy ways of a channel.
@@ -50,7 +49,7 @@ impl Channels {
     #[inline]
     pub fn begin(&mut self, channel: usize) {
         self.working[channel] += 1;
-        debug_assert!(self.working[channel] as usize <= self.ways[channel].len(), "more work than ways");
+        debug_assert!(self.working[channel] <= u32::from(self.geometry.ways), "more work than ways");
     }
     /// A way's operation has ended.
     #[inline]
@@ -63,7 +62,7 @@ impl Channels {
     #[inline]
     pub fn find(&mut self, channel: usize, next: impl Fn(LunIndex) -> Option<OperationKind>) -> usize {
         self.candidates.clear();
-        for (way, &lun) in self.ways[channel].iter().enumerate() {
+        for (way, lun) in self.luns(channel).enumerate() {
             if let Some(kind) = next(lun) {
                 self.candidates.push(Candidate { way: way as u8, lun, kind });
             }
@@ -100,7 +99,9 @@ mod tests {
     #[test]
     fn candidates_are_those_of_one_channel_and_go_in_the_order_of_their_priority() {
         let mut channels = Channels::new(&GEOMETRY);
-        let ways = channels.ways(1).to_vec();
+        let ways: Vec<LunIndex> = channels.luns(1).collect();
+        let way = |way| GEOMETRY.lun_index(LunAddr { channel: 1, way, lun: 0 });
+        assert_eq!(ways, [0, 1].map(way));
         let next = |lun| Some(if lun == ways[0] { OperationKind::Write } else { OperationKind::ReadTrigger });
         assert_eq!(channels.find(1, next), 2);
         channels.order(1);

@@ -11,7 +11,6 @@ use crate::loop_stats::LoopPart;
 use aster_events::{Event, Function};
 use aster_ports::flash::FlashOp;
 use aster_ports::host::DmaRequest;
-use aster_units::LunIndex;
 
 /// The most units of host DMA that a transfer takes.
 fn units_of(request: &DmaRequest) -> u32 {
@@ -116,8 +115,8 @@ impl BigLoop {
 
     /// Whether the array of one of a channel's ways is busy, so that a status-check may become due.
     fn has_array_at_work(&self, channel: usize) -> bool {
-        let at_work = |lun: &LunIndex| matches!(self.states.of(*lun), WayState::Busy(WayStage::Array(_)));
-        self.config.polled && self.channels.ways(channel).iter().any(at_work)
+        let at_work = |lun| matches!(self.states.of(lun), WayState::Busy(WayStage::Array(_)));
+        self.config.polled && self.channels.luns(channel).any(at_work)
     }
 
     async fn issue_flash(&mut self, channel: usize, Candidate { lun, kind, .. }: Candidate) {

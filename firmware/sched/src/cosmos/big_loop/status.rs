@@ -97,7 +97,7 @@ impl BigLoop {
         let mut any = false;
         if self.config.polled {
             let mut lists = [0; 2];
-            for &lun in self.channels.ways(channel) {
+            for lun in self.channels.luns(channel) {
                 if let WayState::Busy(stage) = self.states.of(lun) {
                     lists[usize::from(self.tells_by_flag(lun, stage))] = 1;
                 }
@@ -107,8 +107,7 @@ impl BigLoop {
         let working = u64::from(self.channels.working(channel));
         self.time.spend(Function::StatusChecker, self.config.costs.status * working);
         self.time.count(|s| s.looks += working);
-        for way in 0..self.channels.ways(channel).len() {
-            let lun = self.channels.ways(channel)[way];
+        for lun in self.channels.luns(channel) {
             if let WayState::Busy(stage) = self.states.of(lun) {
                 any |= self.check_way(channel, lun, stage);
             }
@@ -200,7 +199,7 @@ impl BigLoop {
     #[inline]
     fn ended(&mut self, channel: usize, lun: LunIndex, outcome: Outcome) {
         self.channels.end(channel);
-        self.states.end(lun, outcome);
+        self.states.end(lun, outcome.status);
         let head = *self.station.head(lun).expect("a way that works has a head");
         self.finished(&head, self.states.issued(lun), self.time.now(), outcome.status.code());
         let request = self.sets.request(head.set);
@@ -208,8 +207,8 @@ impl BigLoop {
         // The sender of a transfer without a trigger repeats the read itself.
         let repeats = reads && request.phase == FlashOp::Read;
         match self.states.conclude(lun, repeats) {
-            Verdict::Over(outcome) if head.kind == OperationKind::SetLevel => self.level_set(head, outcome),
-            Verdict::Over(outcome) => self.over(head, outcome),
+            Verdict::Over if head.kind == OperationKind::SetLevel => self.level_set(head, outcome),
+            Verdict::Over => self.over(head, outcome),
             Verdict::Retry(times) => self.retry(head, times),
         }
     }
@@ -300,7 +299,7 @@ impl BigLoop {
     /// Sets the alarm for when the first way must be given up, since nothing else may happen until then.
     pub(super) fn set_alarm(&mut self) {
         let mut first = Instant::MAX;
-        for &lun in self.channels.all_ways() {
+        for lun in self.channels.all_luns() {
             if let WayState::Busy(WayStage::Array(give_up)) = self.states.of(lun) {
                 first = first.min(give_up);
             }

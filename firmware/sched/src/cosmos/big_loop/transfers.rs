@@ -65,14 +65,18 @@ impl HostTransfers {
     #[inline]
     pub fn look(&mut self, at: usize, host: &CommandPort, now: Instant) -> bool {
         let InFlight { units, failed, done, .. } = &mut self.in_flight[at];
-        units.retain(|&unit| match host.try_take_dma(unit) {
-            Some(Ok(())) => false,
-            Some(Err(error)) => {
-                *failed = Some(error);
-                false
+        let mut left = 0;
+        for at in 0..units.len() {
+            match host.try_take_dma(units[at]) {
+                Some(Ok(())) => {}
+                Some(Err(error)) => *failed = Some(error),
+                None => {
+                    units[left] = units[at];
+                    left += 1;
+                }
             }
-            None => true,
-        });
+        }
+        units.truncate(left);
         if units.is_empty() {
             *done = Some(now);
         }
