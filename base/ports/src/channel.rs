@@ -7,8 +7,8 @@
 use crate::order::Waiting;
 use crate::package::{Interface, ProtocolError};
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::rc::Rc;
-use alloc::vec::Vec;
 use aster_exec::{Exec, HandlerId, WaitCell};
 use aster_txn::{Txn, WordError};
 use aster_units::{ChannelId, Duration, Instant, SECTORS_PER_PAGE_MAX};
@@ -149,8 +149,9 @@ pub struct ChannelPort {
     id: ChannelId,
     slots: Box<[TransactionSlot]>,
     // In the order of issue; few at a time, so that one in the middle is taken out without much ado.
-    pending: RefCell<Vec<u16>>,
+    pending: RefCell<VecDeque<u16>>,
     chooser: RefCell<Option<Chooser>>,
+    has_chooser: Cell<bool>,
     engine: Cell<Option<HandlerId>>,
     // Whether to post the engine when a transaction may start at once. A post clears it.
     listens: Cell<bool>,
@@ -180,8 +181,9 @@ impl ChannelPort {
             exec: exec.clone(),
             id,
             slots: (0..luns).map(slot).collect(),
-            pending: RefCell::new(Vec::with_capacity(luns)),
+            pending: RefCell::new(VecDeque::with_capacity(luns)),
             chooser: RefCell::new(None),
+            has_chooser: Cell::new(false),
             engine: Cell::new(None),
             listens: Cell::new(true),
             hardware: Cell::new(false),
@@ -221,6 +223,7 @@ impl ChannelPort {
     /// Lets `chooser` choose which waiting transaction is next, instead of the one issued first.
     pub fn set_chooser(&self, chooser: Chooser) {
         *self.chooser.borrow_mut() = Some(chooser);
+        self.has_chooser.set(true);
     }
     /// Gives `slot` to hardware, which issues in it from now on. The port posts `token` to `handler` when
     /// a result can be taken. The hardware sees when the bus is free but not when the stages have
@@ -277,8 +280,8 @@ impl ChannelPort {
         // A core whose local time is ahead issues for a later time. Other transactions may come before
         // that one.
         let earlier = |other: &u16| self.slots[usize::from(*other)].issued.get() <= at;
-        if pending.last().is_none_or(earlier) {
-            pending.push(slot as u16);
+        if pending.back().is_none_or(earlier) {
+            pending.push_back(slot as u16);
         } else {
             let place = pending.iter().rposition(earlier).map_or(0, |last| last + 1);
             pending.insert(place, slot as u16);
@@ -310,7 +313,7 @@ impl ChannelPort {
     /// order of issue, so that the time of the choice doesn't matter.
     #[inline]
     pub fn chooses_ahead(&self) -> bool {
-        self.chooser.borrow().is_some() && !self.is_driven_by_hardware()
+        self.has_chooser.get() && !self.is_driven_by_hardware()
     }
 
     /// Engine side: whether to post [`ENGINE_KICK`] when a transaction may start at once. One post is enough
@@ -323,34 +326,29 @@ impl ChannelPort {
     /// Engine side: the next transaction issued by `now`: the one that is chosen, or the one issued first.
     #[inline]
     pub fn next_pending(&self, now: Instant) -> Option<usize> {
-        let mut pending = self.pending.borrow_mut();
-        if let Some(chooser) = &mut *self.chooser.borrow_mut() {
-            return self.chosen(chooser, &mut pending, now);
+        if self.has_chooser.get() {
+            return self.chosen(now);
         }
-        let first = usize::from(*pending.first()?);
-        if self.slots[first].issued.get() > now {
+        let mut pending = self.pending.borrow_mut();
+        let first = *pending.front()?;
+        if self.slots[usize::from(first)].issued.get() > now {
             return None;
         }
-        // Mostly it is the only one.
-        if pending.len() == 1 {
-            pending.clear();
-        } else {
-            pending.remove(0);
-        }
-        Some(first)
+        pending.pop_front();
+        Some(usize::from(first))
     }
-    #[inline]
-    fn chosen(&self, chooser: &mut Chooser, pending: &mut Vec<u16>, now: Instant) -> Option<usize> {
+    fn chosen(&self, now: Instant) -> Option<usize> {
+        let (mut chooser, mut pending) = (self.chooser.borrow_mut(), self.pending.borrow_mut());
         let is_due = |slot: &&u16| self.slots[usize::from(**slot)].issued.get() <= now;
-        let waiting = &pending[..pending.iter().take_while(is_due).count()];
+        let waiting = &pending.make_contiguous()[..];
+        let waiting = &waiting[..waiting.iter().take_while(is_due).count()];
         let passed_over = |slot: u16| &self.slots[usize::from(slot)].passed_over;
         let index = match waiting {
             [] => return None,
-            some => chooser(self, some),
+            some => chooser.as_mut()?(self, some),
         };
         waiting[..index].iter().for_each(|&slot| passed_over(slot).set(passed_over(slot).get() + 1));
-        // Mostly it is the only one.
-        let slot = if pending.len() == 1 { pending.pop()? } else { pending.remove(index) };
+        let slot = pending.remove(index)?;
         passed_over(slot).set(0);
         Some(usize::from(slot))
     }

@@ -77,12 +77,18 @@ pub struct Txn {
     overflowed: bool,
     fault: Option<Fault>,
     shape: Option<Shape>,
+    // Of the shape, or `NO_NUMBER`.
+    number: u16,
     // Set if `ops` holds the words of a stream that isn't a transaction, each as the operands of two
     // Timers, lower half first.
     kept: bool,
     ops: [Op; MAX_OPS],
     descriptors: [Descriptor; MAX_DESCRIPTORS],
 }
+
+/// No shape, or one without a number.
+const NO_NUMBER: u16 = u16::MAX;
+const _: () = assert!(Shape::COUNT < NO_NUMBER as usize);
 
 /// Why a word stream isn't a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +110,7 @@ impl Default for Txn {
             overflowed: false,
             fault: None,
             shape: None,
+            number: NO_NUMBER,
             kept: false,
             ops: [Op::Timer(0); MAX_OPS],
             descriptors: [Descriptor::mailbox_out(); MAX_DESCRIPTORS],
@@ -141,6 +148,7 @@ impl Txn {
         self.overflowed = false;
         self.fault = None;
         self.shape = None;
+        self.number = NO_NUMBER;
         self.kept = false;
         self
     }
@@ -169,10 +177,16 @@ impl Txn {
     pub fn shape(&self) -> Option<Shape> {
         self.shape
     }
+    /// The number of its shape ([`Shape::number`]), if it has both.
+    #[inline]
+    pub fn shape_number(&self) -> Option<usize> {
+        (self.number != NO_NUMBER).then_some(usize::from(self.number))
+    }
     /// Says what shape it has, with nothing to be added behind that.
     #[inline]
     pub fn shaped(&mut self, shape: Shape) -> &mut Self {
         self.shape = Some(shape);
+        self.number = shape.number().map_or(NO_NUMBER, |number| number as u16);
         self
     }
     /// True when something did not fit. It counts the words, so that the RTL's limit applies to the timed

@@ -317,7 +317,12 @@ impl Lun {
         let name = txn.name();
         let first_poll = soonest.saturating_sub(self.config.poll.early);
         self.issue_and_linger(txn, first_poll).finished().await.map_err(FlashError::Transaction)?;
-        Ok(self.poll_ready(name, row, typical).await?.0)
+        let asked = self.core.exec().now();
+        let status = self.polled(self.poll(row).finished().await)?;
+        if status.ready() {
+            return Ok(status);
+        }
+        Ok(self.poll_on(name, row, typical, asked).await?.0)
     }
 
     /// Polls until RDY. `transaction` cleared RDY for at most about `typical`, and it should be set again at

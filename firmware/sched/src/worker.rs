@@ -53,13 +53,14 @@ impl<B: Backend> Worker<B> {
         let exec = self.port.exec().clone();
         self.gate.pass(&exec).await;
         let overtakes = Cell::new(0);
-        let mut ahead: Option<(TakenRequest, Option<B::Begun>)> = None;
+        // A read that was taken during the one before it, and may have been begun.
+        let (mut ahead, mut begun): (Option<TakenRequest>, Option<B::Begun>) = (None, None);
         let failed = RefCell::new(VecDeque::with_capacity(FAILED_ROOM));
         let seat = self.seat();
         let WorkersConfig { retries, suspends } = &self.controllers.config;
         loop {
-            let (job, begun) = match ahead.take() {
-                Some(ahead) => ahead,
+            let job = match ahead.take() {
+                Some(job) => job,
                 None if !failed.borrow().is_empty() => {
                     let (job, mut outcomes) = failed.borrow_mut().pop_front().expect("a read has failed");
                     self.repeat(&exec, &job, &mut outcomes).await;
@@ -67,7 +68,7 @@ impl<B: Backend> Worker<B> {
                     continue;
                 }
                 None => match self.next(&exec, &overtakes).await {
-                    Some(job) => (job, None),
+                    Some(job) => job,
                     None => continue,
                 },
             };
@@ -85,23 +86,21 @@ impl<B: Backend> Worker<B> {
                 self.finish(&exec, job.tag, under_way, &outcomes);
                 self.tasks.ended(&exec, &job.task);
                 // A read for which it was too late to suspend anything.
-                ahead = reads.next.take().map(|read| (read, None));
+                ahead = reads.next.take();
                 continue;
             }
-            let mut next = None;
             let take = || {
                 if !failed.borrow().is_empty() {
                     return None;
                 }
-                next = self.next_page_read(&exec, &overtakes);
+                ahead = self.next_page_read(&exec, &overtakes);
                 // A read at another level is not begun ahead.
-                let at_level = |job: &TakenRequest| seat.levels.to_set(retries, &job.request).is_none();
-                next.filter(at_level).map(|job| job.request)
+                let at_level = |job: &&TakenRequest| seat.levels.to_set(retries, &job.request).is_none();
+                ahead.as_ref().filter(at_level).map(|job| job.request)
             };
             let mut outcomes = Outcomes::default();
             let fault = |error| self.fault(error);
-            let begun = seat.controller.execute(&job.request, &mut outcomes, begun, take, fault).await;
-            ahead = next.map(|job| (job, begun));
+            begun = seat.controller.execute(&job.request, &mut outcomes, begun.take(), take, fault).await;
             if retry::has_failed(retries, &job.request, &outcomes) {
                 self.before_repeat(&exec, &job);
                 failed.borrow_mut().push_back((job, outcomes));

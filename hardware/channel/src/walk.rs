@@ -172,7 +172,7 @@ impl Planner {
     /// The plan that is kept for the transaction's shape.
     #[inline]
     fn kept_for(&self, txn: &Txn, number: usize) -> Option<u8> {
-        let kept = self.by_shape[txn.shape()?.number()?];
+        let kept = self.by_shape[txn.shape_number()?];
         let is_for_table = |kept: &Kept| kept.table == number;
         self.kept.get(usize::from(kept)).is_some_and(is_for_table).then_some(kept)
     }
@@ -188,7 +188,7 @@ impl Planner {
         let outline = outlined(&mut self.steps, txn, cycles, bounds)?;
         let own = (outline, Current::Own { cycles: outline.cycles });
         let steps = txn.ops().len();
-        let Some(shape) = txn.shape().and_then(Shape::number).filter(|_| steps <= KEPT_STEPS) else {
+        let Some(shape) = txn.shape_number().filter(|_| steps <= KEPT_STEPS) else {
             return Ok(own);
         };
         let plan = Kept { table, outline };

@@ -69,7 +69,10 @@ impl Controller {
                 READ
             }
         };
-        lun.poll_ready(name, row, t_r).await?;
+        let asked = exec.now();
+        if !lun.polled(lun.poll(row).finished().await)?.ready() {
+            lun.poll_on(name, row, t_r, asked).await?;
+        }
         if let Some(next) = ahead() {
             lun.spend(Function::FlashRequest, lun.config().costs.request);
             let issued = issue_transfer_and_read(lun, row, sectors, buffer, next);
