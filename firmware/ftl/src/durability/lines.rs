@@ -14,7 +14,6 @@ use crate::space::states::States;
 use crate::space::valid::ValidUnits;
 use crate::terms::block::{BlockIndex, BlockState, PoolIndex, Stream};
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use aster_units::{Lpn, LunIndex, Ppa, Upa};
@@ -371,15 +370,14 @@ impl Durability {
     /// The blocks with pages that no log entry mentions, and the first such page of each: open blocks, blocks
     /// with unsafe pages, and the blocks of the entries in `unlogged`.
     pub(crate) fn ranges<'a>(&self, unlogged: impl Iterator<Item = &'a LogEntry>) -> Vec<(BlockIndex, u32)> {
-        let mut ranges: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut found = Vec::new();
         let mut note = |block: BlockIndex, page: u32| {
             // Entries about a block that has been erased since are superseded. A log page lists free blocks
             // separately.
             if self.states.of(block) == BlockState::Free {
                 return;
             }
-            let first = ranges.entry(block.0).or_insert(page);
-            *first = page.min(*first);
+            found.push((block.0, page));
         };
         let layout = &self.layout;
         let programs = self.programs.borrow();
@@ -410,7 +408,10 @@ impl Durability {
                 LogEntry::Trim { .. } | LogEntry::Erased { .. } | LogEntry::Retired(_) => {}
             }
         }
-        ranges.into_iter().map(|(block, page)| (BlockIndex(block), page)).collect()
+        // The first page of each block.
+        found.sort_unstable();
+        found.dedup_by_key(|(block, _)| *block);
+        found.into_iter().map(|(block, page)| (BlockIndex(block), page)).collect()
     }
     /// Programs of a LUN that are not safe yet.
     #[cfg(test)]
