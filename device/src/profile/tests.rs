@@ -185,6 +185,12 @@ const UNFIT: &[(&str, &str, &str, &str)] = &[
     ("[package]", "[restrict]\nways = 300\n[package]", "restrict.ways", "must be from 1 to 16, but is 300"),
     (
         "spare_bytes = 1664",
+        "spare_bytes = 1664\ncapacity = \"512 GX\"",
+        "geometry.capacity",
+        "must be a whole number with MB, GB, TB, MiB, GiB or TiB, as \"512 GB\", but is \"512 GX\"",
+    ),
+    (
+        "spare_bytes = 1664",
         "spare_bytes = -1",
         "geometry.spare_bytes",
         "at most 65536 (16-bit column address), but is -1",

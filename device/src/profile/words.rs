@@ -49,7 +49,11 @@ pub(crate) fn reason(table: &Table, path: &Path, message: &str) -> String {
     let (must, is) = if is_entry { ("each must", "one is") } else { ("must", "is") };
     let key = key_of(path);
     let Some(wanted) = Wanted::of(message).or_else(|| names_of(table, &key).map(Wanted::Name)) else {
-        return format!("{must} be of another kind, but {is} {found}");
+        // A type of ours that is read from text says itself what it takes.
+        return match message.lines().next().and_then(|line| line.strip_prefix("must ")) {
+            Some(rest) => format!("{must} {rest}"),
+            None => format!("{must} be of another kind, but {is} {found}"),
+        };
     };
     let mut text = match &wanted {
         Wanted::Whole { low, high } => {
