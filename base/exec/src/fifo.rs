@@ -101,6 +101,18 @@ impl<T> Fifo<T> {
         }
         self.pop_front()
     }
+    /// Adds an item right behind the newest one that `is_before` it, or before all others.
+    pub fn insert_behind(&mut self, item: T, is_before: impl Fn(&T) -> bool) {
+        self.push_back(item);
+        // Those that come after it move back by a place each.
+        for behind in (1..self.len()).rev() {
+            let [to, from] = [behind, behind - 1].map(|at| self.place(self.head.wrapping_add(at)));
+            if self.places.get(from).and_then(Option::as_ref).is_none_or(&is_before) {
+                return;
+            }
+            self.places.swap(to, from);
+        }
+    }
     /// Takes the oldest item if it is as asked.
     #[inline]
     pub fn pop_front_if(&mut self, is_wanted: impl FnOnce(&T) -> bool) -> Option<T> {
@@ -165,7 +177,7 @@ mod tests {
             let (mut fast, mut slow) = (Fifo::with_capacity(rng.below(9) as usize), VecDeque::new());
             let pushes = 4 + rng.below(5);
             for number in 0..300 {
-                match rng.below(14) {
+                match rng.below(15) {
                     n if n < pushes => {
                         fast.push_back(number);
                         slow.push_back(number);
@@ -177,6 +189,11 @@ mod tests {
                     10 => {
                         let even = |n: &i32| n % 2 == 0;
                         assert_eq!(fast.pop_front_if(even), slow.pop_front_if(|n| even(n)), "seed {seed}");
+                    }
+                    13 => {
+                        let before = |other: &i32| other % 3 != 0;
+                        fast.insert_behind(number, before);
+                        slow.insert(slow.iter().rposition(before).map_or(0, |at| at + 1), number);
                     }
                     12 => {
                         let at = rng.below(6) as usize;

@@ -7,9 +7,9 @@
 use crate::order::Waiting;
 use crate::package::{Interface, ProtocolError};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::rc::Rc;
-use aster_exec::{Exec, HandlerId, WaitCell};
+use alloc::vec::Vec;
+use aster_exec::{Exec, Fifo, HandlerId, WaitCell};
 use aster_txn::{Txn, WordError};
 use aster_units::{ChannelId, Duration, Instant, SECTORS_PER_PAGE_MAX};
 use core::cell::{Cell, RefCell, RefMut};
@@ -149,8 +149,10 @@ pub struct ChannelPort {
     id: ChannelId,
     slots: Box<[TransactionSlot]>,
     // In the order of issue; few at a time, so that one in the middle is taken out without much ado.
-    pending: RefCell<VecDeque<u16>>,
+    pending: RefCell<Fifo<u16>>,
     chooser: RefCell<Option<Chooser>>,
+    // Those that the chooser chooses among.
+    due: RefCell<Vec<u16>>,
     has_chooser: Cell<bool>,
     engine: Cell<Option<HandlerId>>,
     // Whether to post the engine when a transaction may start at once. A post clears it.
@@ -181,8 +183,9 @@ impl ChannelPort {
             exec: exec.clone(),
             id,
             slots: (0..luns).map(slot).collect(),
-            pending: RefCell::new(VecDeque::with_capacity(luns)),
+            pending: RefCell::new(Fifo::with_capacity(luns)),
             chooser: RefCell::new(None),
+            due: RefCell::new(Vec::with_capacity(luns)),
             has_chooser: Cell::new(false),
             engine: Cell::new(None),
             listens: Cell::new(true),
@@ -283,8 +286,7 @@ impl ChannelPort {
         if pending.back().is_none_or(earlier) {
             pending.push_back(slot as u16);
         } else {
-            let place = pending.iter().rposition(earlier).map_or(0, |last| last + 1);
-            pending.insert(place, slot as u16);
+            pending.insert_behind(slot as u16, earlier);
         }
         drop(pending);
         let engine = self.engine.get().expect("an engine is attached when the device is built");
@@ -339,15 +341,16 @@ impl ChannelPort {
     }
     fn chosen(&self, now: Instant) -> Option<usize> {
         let (mut chooser, mut pending) = (self.chooser.borrow_mut(), self.pending.borrow_mut());
-        let is_due = |slot: &&u16| self.slots[usize::from(**slot)].issued.get() <= now;
-        let waiting = &pending.make_contiguous()[..];
-        let waiting = &waiting[..waiting.iter().take_while(is_due).count()];
+        let mut due = self.due.borrow_mut();
+        let is_due = |slot: &u16| self.slots[usize::from(*slot)].issued.get() <= now;
+        due.clear();
+        due.extend(pending.iter().copied().take_while(is_due));
         let passed_over = |slot: u16| &self.slots[usize::from(slot)].passed_over;
-        let index = match waiting {
+        let index = match &due[..] {
             [] => return None,
             some => chooser.as_mut()?(self, some),
         };
-        waiting[..index].iter().for_each(|&slot| passed_over(slot).set(passed_over(slot).get() + 1));
+        due[..index].iter().for_each(|&slot| passed_over(slot).set(passed_over(slot).get() + 1));
         let slot = pending.remove(index)?;
         passed_over(slot).set(0);
         Some(usize::from(slot))

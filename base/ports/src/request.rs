@@ -197,6 +197,16 @@ impl FlashRequest {
         let Flags { raw, slc, .. } = self.flags;
         self.phase == FlashOp::Read && self.count == 1 && !raw && !slc
     }
+    /// Whether this programs one page through the stages.
+    #[inline]
+    pub fn is_page_program(&self) -> bool {
+        self.phase == FlashOp::Program && self.count == 1 && self.flags == Flags::default()
+    }
+    /// Whether this erases one block.
+    #[inline]
+    pub fn is_block_erase(&self) -> bool {
+        self.phase == FlashOp::Erase && self.count == 1 && self.flags == Flags::default()
+    }
     /// The targets.
     #[inline]
     pub fn targets(&self) -> &[Target] {

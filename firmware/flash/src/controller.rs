@@ -1,6 +1,7 @@
 mod around;
 mod page_read;
 mod together;
+mod writes;
 
 pub use around::ReadsBetween;
 

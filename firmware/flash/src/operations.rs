@@ -26,9 +26,11 @@ pub use admin::{
 pub use cache::{program_cache, read_cache_random, read_cache_sequential};
 pub use copyback::{copyback, copyback_changed};
 pub use erase::erase_block;
+pub(crate) use erase::{ERASE, erase_txn};
 pub use gang::{gang_program, gang_read};
 pub use lanes::{Lane, LaneEnd, erase_lanes, program_lanes, read_lanes};
 pub use planes::{erase_planes, program_planes, read_planes, transfer_planes, trigger_planes};
+pub(crate) use program::{PROGRAM, program_txn};
 pub use program::{program_one_shot, program_page, program_pair};
 pub use raw::{program_raw_page, read_raw_page};
 pub(crate) use read::{READ, TRANSFER_AND_READ, issue_transfer, issue_transfer_and_read, read_txn};

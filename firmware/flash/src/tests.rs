@@ -24,6 +24,7 @@ mod lanes;
 mod page_reads;
 mod polls;
 mod variants;
+mod writes;
 
 #[test]
 fn what_is_programmed_comes_back_in_both_contents_and_placements() {

@@ -69,12 +69,16 @@ impl Backend for Controller {
         ahead: impl FnOnce() -> Option<FlashRequest>,
         fault: impl Fn(FlashError),
     ) -> Option<Instant> {
-        if !request.is_page_read() {
-            *outcomes = Controller::execute(self, request, fault).await;
-            return None;
+        if request.is_page_read() {
+            let ahead = || ahead().map(|next| next.targets()[0].row);
+            return self.execute_page_read(request, &mut outcomes[0], begun, ahead, fault).await;
         }
-        let ahead = || ahead().map(|next| next.targets()[0].row);
-        self.execute_page_read(request, &mut outcomes[0], begun, ahead, fault).await
+        if request.is_page_program() || request.is_block_erase() {
+            self.execute_write(request, &mut outcomes[0], fault).await;
+        } else {
+            *outcomes = Controller::execute(self, request, fault).await;
+        }
+        None
     }
 
     fn can_suspend(&self, request: &FlashRequest) -> bool {

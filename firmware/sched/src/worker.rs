@@ -98,7 +98,7 @@ impl<B: Backend> Worker<B> {
                 let at_level = |job: &&TakenRequest| seat.levels.to_set(retries, &job.request).is_none();
                 ahead.as_ref().filter(at_level).map(|job| job.request)
             };
-            let mut outcomes = Outcomes::default();
+            let mut outcomes = [Outcome::default(); MAX_TARGETS];
             let fault = |error| self.fault(error);
             begun = seat.controller.execute(&job.request, &mut outcomes, begun.take(), take, fault).await;
             if retry::has_failed(retries, &job.request, &outcomes) {
@@ -154,7 +154,7 @@ impl<B: Backend> Worker<B> {
                         RetryStats::add(&stats.repeated);
                         let (again, nothing) = (retry::again(request, n), || None);
                         let fault = |error| self.port.note_fault(request.lun, error);
-                        let mut outcomes = Outcomes::default();
+                        let mut outcomes = [Outcome::default(); MAX_TARGETS];
                         controller.execute(&again, &mut outcomes, None, nothing, fault).await;
                         repetition.read(outcomes[0]);
                     }
@@ -178,7 +178,7 @@ impl<B: Backend> Worker<B> {
         let Controllers { config: WorkersConfig { retries, .. }, stats, .. } = &*self.controllers;
         let Seat { levels, controller, lun, .. } = self.controllers.seat(request.lun);
         let set = retry::set_level(retries, *lun, request.targets()[0].row, level);
-        let mut outcomes = Outcomes::default();
+        let mut outcomes = [Outcome::default(); MAX_TARGETS];
         let fault = |error| self.port.note_fault(*lun, error);
         controller.execute(&set, &mut outcomes, None, || None, fault).await;
         let is_set = outcomes[0].status == FlashStatus::Done;
@@ -387,7 +387,7 @@ impl<B: Backend> ReadsBetween for Between<'_, B> {
             let Some(job) = self.next.take().or_else(|| self.take()) else { return };
             stats.reads.set(stats.reads.get() + 1);
             let fault = |error| port.note_fault(*lun, error);
-            let mut outcomes = Outcomes::default();
+            let mut outcomes = [Outcome::default(); MAX_TARGETS];
             controller.execute(&job.request, &mut outcomes, None, || None, fault).await;
             if retry::has_failed(&controllers.config.retries, &job.request, &outcomes) {
                 self.worker.before_repeat(self.exec, &job);

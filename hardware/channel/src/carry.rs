@@ -47,7 +47,6 @@ struct Progress {
 
 /// What a transaction has moved so far: where the next burst of each descriptor continues, and the
 /// mailbox.
-#[derive(Default)]
 struct Moved {
     by: [Progress; MAX_DESCRIPTORS],
     mailbox: u64,
@@ -55,6 +54,10 @@ struct Moved {
 }
 
 impl Moved {
+    fn new() -> Self {
+        Moved { by: [Progress { bursts: 0, bytes: 0 }; MAX_DESCRIPTORS], mailbox: 0, in_mailbox: 0 }
+    }
+
     /// The progress of the descriptor's bursts before one of `bytes` bytes. Advances it by that burst.
     #[inline]
     fn advance(&mut self, descriptor: u8, bytes: u32) -> Progress {
@@ -101,7 +104,7 @@ impl Course<'_> {
         if let Some(status) = self.status_alone(package) {
             return Ok(status);
         }
-        let mut moved = Moved::default();
+        let mut moved = Moved::new();
         package.select(self.start, true).map_err(|e| fault(0, e))?;
         let (ops, mut index) = (self.txn.ops(), 0);
         while let Some(op) = ops.get(index) {
@@ -194,7 +197,7 @@ impl Course<'_> {
         tap: Option<&mut (dyn BusTap + 'static)>,
     ) -> Result<u64, Box<Fault>> {
         let chips = self.txn.chips();
-        let mut bus = Bus { course: self, packages, chips, stages, dram, tap, moved: Moved::default() };
+        let mut bus = Bus { course: self, packages, chips, stages, dram, tap, moved: Moved::new() };
         bus.begin()?;
         for (op, step) in self.txn.ops().iter().zip(self.plan.steps.iter()) {
             let done = match op {

@@ -1,7 +1,7 @@
 //! PROGRAM: a page, the pair of an MLC word line, the three pages of a TLC word line in one shot.
 
 use super::{T_PLANE, load, program_cache, t_prog};
-use crate::Lun;
+use crate::{Draft, Lun};
 use aster_ports::flash::{FlashError, Target};
 use aster_txn::{Form, Shape};
 use aster_units::{BufferId, CellMode, PageType, RowAddr};
@@ -12,10 +12,17 @@ use aster_wire::onfi::{Status, command};
 /// # Errors
 /// When a transaction fails or the LUN never becomes ready. The status reports a failed program.
 pub async fn program_page(lun: &Lun, row: RowAddr, from: BufferId) -> Result<Status, FlashError> {
-    let mut txn = lun.txn("program");
+    lun.until_ready(program_txn(lun, row, from), row, t_prog(lun, row)).await
+}
+/// The name of [`program_page`]'s transaction.
+pub(crate) const PROGRAM: &str = "program";
+/// The transaction of [`program_page`].
+#[inline]
+pub(crate) fn program_txn(lun: &Lun, row: RowAddr, from: BufferId) -> Draft<'_> {
+    let mut txn = lun.txn(PROGRAM);
     load(lun, &mut txn, command::PROGRAM, row, from).cmd(command::PROGRAM_CONFIRM);
     txn.shaped(Shape::of(Form::Program));
-    lun.until_ready(txn, row, t_prog(lun, row)).await
+    txn
 }
 
 /// Programs both pages of an MLC word line before it returns, so that a power cut during the second can't
