@@ -5,75 +5,18 @@
 //! them into the outbox at the simulated time at which they happen. The run mode empties the outbox (a memory
 //! copy in the guest, R2T over TCP) and answers with [`LinkPort::done`], which the front end sees.
 
+mod op;
+mod places;
+
 use crate::dram::Dram;
 use crate::host::DmaDirection;
 pub use crate::local::{Local, TAG_BYTES};
 use alloc::rc::Rc;
-use alloc::vec::Vec;
 use aster_exec::{Exec, Fifo, HandlerId};
-use aster_units::{Content, SECTOR_BYTES};
-use core::cell::{Cell, Ref, RefCell};
-
-/// The most segments of host memory in one operation: a 16 KiB page at any offset touches five 4 KiB host
-/// pages.
-pub const MAX_SEGMENTS: usize = 5;
-
-/// A run of host memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Segment {
-    /// Host (bus) address.
-    pub address: u64,
-    /// Bytes.
-    pub length: u32,
-}
-
-/// An operation on the host link. Operations of one direction happen in order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LinkOp {
-    /// Move bytes.
-    Dma {
-        /// Which way.
-        direction: DmaDirection,
-        /// The device's end.
-        local: Local,
-        /// The host's end.
-        segments: [Segment; MAX_SEGMENTS],
-        /// How many segments count.
-        count: u8,
-        /// The number by which the front end identifies it.
-        token: u32,
-        /// The port's epoch when the front end asked for the DMA ([`LinkPort::epoch`]). If the epoch has
-        /// advanced since, the DMA isn't carried out.
-        epoch: u32,
-    },
-    /// Send an MSI or MSI-X message. It follows the completion entry that it announces.
-    Interrupt {
-        /// The vector.
-        vector: u16,
-    },
-}
-
-impl LinkOp {
-    /// Bytes on the link, without headers. An interrupt is a four-byte memory write.
-    #[inline]
-    pub fn bytes(&self) -> u32 {
-        match self {
-            LinkOp::Dma { segments: [first, ..], count: 1, .. } => first.length,
-            LinkOp::Dma { segments, count, .. } => {
-                segments[..usize::from(*count)].iter().map(|s| s.length).sum()
-            }
-            LinkOp::Interrupt { .. } => 4,
-        }
-    }
-    /// Which way the bytes go.
-    #[inline]
-    pub fn direction(&self) -> DmaDirection {
-        match self {
-            LinkOp::Dma { direction, .. } => *direction,
-            LinkOp::Interrupt { .. } => DmaDirection::ToHost,
-        }
-    }
-}
+use aster_units::{Content, Instant, SECTOR_BYTES};
+use core::cell::{Cell, RefCell};
+pub use op::{LinkOp, MAX_SEGMENTS, Segment};
+use places::Places;
 
 /// A host address that can't be reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,32 +58,39 @@ pub trait HostMemory {
 #[inline]
 pub fn carry_out(op: &LinkOp, memory: &mut dyn HostMemory, dram: &Dram) -> Result<(), BadAddress> {
     let LinkOp::Dma { direction, local, segments, count, .. } = op else { return Ok(()) };
-    let mut dram = dram.borrow_mut();
-    let (mut at, scale) = match *local {
-        Local::Buffer { buffer, offset } => (offset as usize, dram.content_of(buffer)),
-        Local::Sram { offset } => (offset as usize, Content::Full),
-        Local::Tag { offset } => (offset as usize / TAG_BYTES * SECTOR_BYTES, Content::Fingerprint),
-    };
-    for segment in &segments[..usize::from(*count)] {
-        let length = segment.length as usize;
-        if scale == Content::Fingerprint
-            && !(at.is_multiple_of(SECTOR_BYTES)
-                && length.is_multiple_of(SECTOR_BYTES)
-                && segment.address.is_multiple_of(SECTOR_BYTES as u64))
-        {
-            return Err(BadAddress(segment.address));
+    let dram = &mut *dram.borrow_mut();
+    let (device, mut at, scale) = match *local {
+        Local::Buffer { buffer, offset } => {
+            let content = dram.content_of(buffer);
+            (dram.page_mut(buffer), offset as usize, content)
         }
-        let ratio = SECTOR_BYTES / scale.sector_len();
-        let (start, end) = (at / ratio, (at + length) / ratio);
-        let bytes = match *local {
-            Local::Buffer { buffer, .. } => &mut dram.page_mut(buffer)[start..end],
-            Local::Sram { .. } | Local::Tag { .. } => &mut dram.sram_mut()[start..end],
-        };
-        match (direction, scale) {
-            (DmaDirection::ToHost, Content::Full) => memory.write(segment.address, bytes)?,
-            (DmaDirection::FromHost, Content::Full) => memory.read(segment.address, bytes)?,
-            (DmaDirection::ToHost, Content::Fingerprint) => memory.write_tags(segment.address, bytes)?,
-            (DmaDirection::FromHost, Content::Fingerprint) => memory.read_tags(segment.address, bytes)?,
+        Local::Sram { offset } => (dram.sram_mut(), offset as usize, Content::Full),
+        Local::Tag { offset } => {
+            (dram.sram_mut(), offset as usize / TAG_BYTES * SECTOR_BYTES, Content::Fingerprint)
+        }
+    };
+    for &Segment { address, length } in &segments[..usize::from(*count)] {
+        let length = length as usize;
+        match scale {
+            Content::Full => {
+                let bytes = &mut device[at..at + length];
+                match direction {
+                    DmaDirection::ToHost => memory.write(address, bytes)?,
+                    DmaDirection::FromHost => memory.read(address, bytes)?,
+                }
+            }
+            Content::Fingerprint => {
+                let is_whole = |at: usize| at.is_multiple_of(SECTOR_BYTES);
+                if !(is_whole(at) && is_whole(length) && is_whole(address as usize)) {
+                    return Err(BadAddress(address));
+                }
+                let tags =
+                    &mut device[at / SECTOR_BYTES * TAG_BYTES..(at + length) / SECTOR_BYTES * TAG_BYTES];
+                match direction {
+                    DmaDirection::ToHost => memory.write_tags(address, tags)?,
+                    DmaDirection::FromHost => memory.read_tags(address, tags)?,
+                }
+            }
         }
         at += length;
     }
@@ -149,81 +99,6 @@ pub fn carry_out(op: &LinkOp, memory: &mut dyn HostMemory, dram: &Dram) -> Resul
 
 type Answer = (u32, u32, Result<(), BadAddress>);
 
-/// Names an operation that the port holds, from [`LinkPort::push`] to [`LinkPort::next_out`]. An
-/// operation is two cache lines long, so it stays in place and only this ticket is passed on.
-#[derive(PartialEq, Eq, Debug)]
-pub struct LinkTicket(u32);
-
-/// The operations in flight, one place each. The place freed last is used first, so that few places are
-/// ever touched.
-struct Places {
-    ops: Vec<LinkOp>,
-    free: Vec<u32>,
-    /// Those that the link model hasn't taken yet, in their order.
-    requested: Fifo<LinkTicket>,
-    /// The most DMA operations, and the most interrupts.
-    bound: usize,
-    /// Places that interrupts occupy.
-    interrupts: usize,
-    /// Vectors whose interrupt found no place, each once. Each one is sent when another interrupt has
-    /// left.
-    late: Vec<u16>,
-}
-
-impl Places {
-    fn new(bound: usize) -> Self {
-        let room = 2 * bound;
-        assert!(u32::try_from(room).is_ok(), "a link port of {bound} operations");
-        let (ops, free) = (Vec::with_capacity(room), Vec::with_capacity(room));
-        let requested = Fifo::with_capacity(room);
-        Places { ops, free, requested, bound, interrupts: 0, late: Vec::new() }
-    }
-    /// Puts an operation into a place; `None` for an interrupt that has to wait for one.
-    #[inline(always)]
-    fn put(&mut self, op: LinkOp) -> Option<LinkTicket> {
-        if let LinkOp::Interrupt { vector } = op {
-            if self.interrupts >= self.bound {
-                self.put_late(vector);
-                return None;
-            }
-            self.interrupts += 1;
-        }
-        Some(match self.free.pop() {
-            Some(place) => {
-                self.ops[place as usize] = op;
-                LinkTicket(place)
-            }
-            None => self.add(op),
-        })
-    }
-    /// Adds a place: more operations are in flight than ever before.
-    #[cold]
-    fn add(&mut self, op: LinkOp) -> LinkTicket {
-        let place = self.ops.len();
-        self.ops.push(op);
-        let (dma, bound) = (self.ops.len() - self.interrupts, self.bound);
-        assert!(dma <= bound, "a front end has more DMA on the link than the {bound} that it asked for");
-        LinkTicket(place as u32)
-    }
-    #[cold]
-    fn put_late(&mut self, vector: u16) {
-        if !self.late.contains(&vector) {
-            self.late.push(vector);
-        }
-    }
-    /// Frees the ticket's place. The operation there stays valid until the next one is put.
-    #[inline]
-    fn take(&mut self, ticket: LinkTicket) -> &LinkOp {
-        self.free.push(ticket.0);
-        &self.ops[ticket.0 as usize]
-    }
-    /// Notes that an interrupt has left. Returns the vector that has waited longest, to be sent next.
-    fn interrupt_left(&mut self) -> Option<u16> {
-        self.interrupts -= 1;
-        (!self.late.is_empty()).then(|| self.late.remove(0))
-    }
-}
-
 /// The token that the link model's handler gets when operations were pushed.
 pub const LINK_KICK: u64 = u64::MAX;
 
@@ -231,7 +106,6 @@ pub const LINK_KICK: u64 = u64::MAX;
 pub struct LinkPort {
     exec: Exec,
     places: RefCell<Places>,
-    outbox: RefCell<Fifo<LinkTicket>>,
     answers: RefCell<Fifo<Answer>>,
     link: Cell<Option<HandlerId>>,
     front: Cell<Option<HandlerId>>,
@@ -247,7 +121,6 @@ impl LinkPort {
         Rc::new(LinkPort {
             exec: exec.clone(),
             places: RefCell::new(Places::new(bound)),
-            outbox: RefCell::new(Fifo::with_capacity(2 * bound)),
             answers: RefCell::new(Fifo::with_capacity(bound)),
             link: Cell::new(None),
             front: Cell::new(None),
@@ -273,10 +146,7 @@ impl LinkPort {
     /// It is part of whoever calls it, so that an operation is put together in its place, not copied there.
     #[inline(always)]
     pub fn push(&self, op: LinkOp) {
-        let mut places = self.places.borrow_mut();
-        let Some(ticket) = places.put(op) else { return };
-        places.requested.push_back(ticket);
-        if places.requested.len() == 1 {
+        if self.places.borrow_mut().request(op) {
             self.exec.post(self.link.get().expect("a link is attached when the device is built"), LINK_KICK);
         }
     }
@@ -298,36 +168,34 @@ impl LinkPort {
         self.epoch.set(self.epoch.get().wrapping_add(1));
     }
 
-    /// Link model: the next operation asked for.
-    #[inline]
-    pub fn next_requested(&self) -> Option<LinkTicket> {
-        self.places.borrow_mut().requested.pop_front()
+    /// Link model that takes no time: all operations asked for happen now.
+    pub fn pass_requested(&self) {
+        self.places.borrow_mut().pass();
     }
-    /// Link model: takes all operations asked for. `accept` must not use the port but for [`LinkPort::emit`]:
-    /// it is borrowed meanwhile.
+    /// Link model: takes all operations asked for. `when` gets each one, and whether no other is on its way
+    /// in its direction, and says when it happens. One that happens by `now`, with no other before it, can be
+    /// carried out at once. All others wait for [`LinkPort::deliver`]. `when` must not use the port, which is
+    /// borrowed meanwhile.
     #[inline]
-    pub fn take_requested(&self, mut accept: impl FnMut(LinkTicket, &LinkOp)) {
-        let Places { ops, requested, .. } = &mut *self.places.borrow_mut();
-        while let Some(ticket) = requested.pop_front() {
-            let op = &ops[ticket.0 as usize];
-            accept(ticket, op);
-        }
+    pub fn send_requested(&self, now: Instant, when: impl FnMut(&LinkOp, bool) -> Instant) {
+        self.places.borrow_mut().send(now, when);
     }
-    /// Link model: the operation that a ticket names.
+    /// Link model: what is on its way in `direction` and happens by `now` can be carried out. `told` gets
+    /// each of these operations; it must not use the port. Returns when the next one happens.
     #[inline]
-    pub fn op(&self, ticket: &LinkTicket) -> Ref<'_, LinkOp> {
-        Ref::map(self.places.borrow(), |places| &places.ops[ticket.0 as usize])
-    }
-    /// Link model: the operation happens now.
-    #[inline]
-    pub fn emit(&self, ticket: LinkTicket) {
-        self.outbox.borrow_mut().push_back(ticket);
+    pub fn deliver(
+        &self,
+        direction: DmaDirection,
+        now: Instant,
+        told: impl FnMut(&LinkOp),
+    ) -> Option<Instant> {
+        self.places.borrow_mut().deliver(direction as usize, now, told)
     }
 
     /// Run mode: whether there is an operation to carry out.
     #[inline]
     pub fn has_out(&self) -> bool {
-        !self.outbox.borrow().is_empty()
+        self.places.borrow().has_out()
     }
     /// Run mode: the next operation to carry out. A DMA from before the last reset must not touch host
     /// memory any more, so the port answers it here.
@@ -336,41 +204,37 @@ impl LinkPort {
         if self.has_out() { self.take_out() } else { None }
     }
     fn take_out(&self) -> Option<LinkOp> {
-        loop {
-            let ticket = self.outbox.borrow_mut().pop_front()?;
-            let mut places = self.places.borrow_mut();
-            let op = places.take(ticket);
+        let mut places = self.places.borrow_mut();
+        while let Some(&op) = places.first_out() {
+            places.free_first_out();
             if let LinkOp::Interrupt { .. } = op {
-                let interrupt = *op;
                 let late = places.interrupt_left();
                 drop(places);
                 late.into_iter().for_each(|vector| self.push(LinkOp::Interrupt { vector }));
-                return Some(interrupt);
+                return Some(op);
             }
-            if !self.is_stale(op) {
-                return Some(*op);
+            if !self.is_stale(&op) {
+                return Some(op);
             }
-            self.done(op, Err(BadAddress(0)));
+            self.done(&op, Err(BadAddress(0)));
         }
+        None
     }
     /// Run mode: has `carry` carry out the DMA that is to happen now, and answers it with what `carry`
     /// returns. DMA from before the last reset is answered without it. An interrupt stays, and so does what
     /// comes behind it: returns `false` then. `carry` must not use the port, which is borrowed meanwhile.
     #[inline]
-    pub fn carry_dma(&self, carry: impl FnMut(&LinkOp) -> Result<(), BadAddress>) -> bool {
-        !self.has_out() || self.carry_first(carry)
-    }
-    #[inline]
-    fn carry_first(&self, mut carry: impl FnMut(&LinkOp) -> Result<(), BadAddress>) -> bool {
-        let mut outbox = self.outbox.borrow_mut();
+    pub fn carry_dma(&self, mut carry: impl FnMut(&LinkOp) -> Result<(), BadAddress>) -> bool {
         let mut places = self.places.borrow_mut();
-        loop {
-            let is_dma = |ticket: &LinkTicket| matches!(places.ops[ticket.0 as usize], LinkOp::Dma { .. });
-            let Some(ticket) = outbox.pop_front_if(is_dma) else { return outbox.is_empty() };
-            let op = places.take(ticket);
+        while let Some(op) = places.first_out() {
+            if let LinkOp::Interrupt { .. } = op {
+                return false;
+            }
             let result = if self.is_stale(op) { Err(BadAddress(0)) } else { carry(op) };
             self.done(op, result);
+            places.free_first_out();
         }
+        true
     }
     #[inline]
     fn is_stale(&self, op: &LinkOp) -> bool {
@@ -395,6 +259,7 @@ impl LinkPort {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use aster_exec::Handler;
     use aster_units::Rng;
 
@@ -421,9 +286,7 @@ mod tests {
         port.push(LinkOp::Interrupt { vector: 7 });
         port.raise_epoch();
         port.push(dma(2, port.epoch()));
-        while let Some(ticket) = port.next_requested() {
-            port.emit(ticket);
-        }
+        port.pass_requested();
         assert_eq!(port.next_out(), Some(LinkOp::Interrupt { vector: 7 }));
         assert_eq!(port.next_answer(), Some((1, stale, Err(BadAddress(0)))));
         assert_eq!(port.next_out(), Some(dma(2, port.epoch())));
@@ -456,9 +319,7 @@ mod tests {
                     if is_reset {
                         port.raise_epoch();
                     }
-                    while let Some(ticket) = port.next_requested() {
-                        port.emit(ticket);
-                    }
+                    port.pass_requested();
                 }
                 let result = |op: &LinkOp| match op {
                     LinkOp::Dma { token: 3, .. } => Err(BadAddress(3)),

@@ -3,12 +3,12 @@
 
 use alloc::rc::Rc;
 use aster_events::{Event, Recorder};
-use aster_exec::{Exec, Fifo, Handler, HandlerId};
+use aster_exec::{Exec, Handler, HandlerId};
 use aster_ports::host::DmaDirection;
-use aster_ports::link::{LINK_KICK, LinkOp, LinkPort, LinkTicket, Local};
+use aster_ports::link::{LINK_KICK, LinkOp, LinkPort, Local};
 use aster_ports::resource::SharedBandwidth;
 use aster_units::{Duration, Instant};
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 
 /// The cost of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,14 +50,6 @@ pub struct LinkStats {
     pub interrupts: u64,
 }
 
-/// An operation on its way, with what is told of it when it happens.
-struct Due {
-    at: Instant,
-    ticket: LinkTicket,
-    bytes: u32,
-    dma: bool,
-}
-
 /// What stands in events for no page buffer at the device's end.
 const NO_BUFFER: u32 = u32::MAX;
 
@@ -65,7 +57,7 @@ const NO_BUFFER: u32 = u32::MAX;
 #[derive(Default)]
 struct Carried {
     transfers: Cell<u64>,
-    // By lane.
+    // By direction.
     bytes: [Cell<u64>; 2],
     interrupts: Cell<u64>,
 }
@@ -84,8 +76,8 @@ impl Carried {
     fn stats(&self) -> LinkStats {
         LinkStats {
             transfers: self.transfers.get(),
-            to_host: self.bytes[TO_HOST].get(),
-            from_host: self.bytes[FROM_HOST].get(),
+            to_host: self.bytes[DmaDirection::ToHost as usize].get(),
+            from_host: self.bytes[DmaDirection::FromHost as usize].get(),
             interrupts: self.interrupts.get(),
         }
     }
@@ -96,27 +88,29 @@ const SIZES: usize = 32;
 
 /// One direction of the link.
 struct Lane {
-    free_at: Instant,
-    /// When the operation that was accepted last happens. It is in `due`, or its time is past.
-    last_at: Instant,
+    free_at: Cell<Instant>,
+    /// When the operation that was accepted last happens. It is on its way, or its time is past.
+    last_at: Cell<Instant>,
     /// How long bytes occupy the lane that came before: mostly the next are as many. Data, entries and
     /// messages have sizes far apart, which have a place each, by their highest bit.
-    known: [(u32, Duration); SIZES],
-    due: Fifo<Due>,
+    known: [Cell<(u32, Duration)>; SIZES],
 }
 
 impl Lane {
-    fn new(config: &LinkConfig) -> RefCell<Self> {
-        let (free_at, last_at) = (Instant::ZERO, Instant::ZERO);
-        RefCell::new(Lane { free_at, last_at, known: [(0, config.occupies(0)); SIZES], due: Fifo::default() })
+    fn new(config: &LinkConfig) -> Self {
+        let known = core::array::from_fn(|_| Cell::new((0, config.occupies(0))));
+        Lane { free_at: Cell::new(Instant::ZERO), last_at: Cell::new(Instant::ZERO), known }
     }
     #[inline]
-    fn occupied_by(&mut self, bytes: u32, config: &LinkConfig) -> Duration {
-        let known = &mut self.known[bytes.leading_zeros() as usize % SIZES];
-        if known.0 != bytes {
-            *known = (bytes, config.occupies(bytes));
+    fn occupied_by(&self, bytes: u32, config: &LinkConfig) -> Duration {
+        let known = &self.known[bytes.leading_zeros() as usize % SIZES];
+        let (of, occupies) = known.get();
+        if of == bytes {
+            return occupies;
         }
-        known.1
+        let occupies = config.occupies(bytes);
+        known.set((bytes, occupies));
+        occupies
     }
 }
 
@@ -127,13 +121,11 @@ pub struct Link {
     config: LinkConfig,
     memory: SharedBandwidth,
     recorder: Recorder,
-    lanes: [RefCell<Lane>; 2],
+    // By direction.
+    lanes: [Lane; 2],
     carried: Carried,
     id: Cell<Option<HandlerId>>,
 }
-
-const TO_HOST: usize = 0;
-const FROM_HOST: usize = 1;
 
 impl Link {
     /// Builds the link behind `port` and connects it.
@@ -169,24 +161,24 @@ impl Link {
         self.config.latency
     }
 
+    /// Charges an operation that begins its way now, and returns when it happens. `is_first` says that no
+    /// other is on its way in its direction.
     #[inline]
-    fn accept(&self, ticket: LinkTicket, op: &LinkOp) {
-        let now = self.exec.now();
-        let (dma, number) = match op {
-            LinkOp::Dma { direction: DmaDirection::FromHost, .. } => (true, FROM_HOST),
-            LinkOp::Dma { .. } => (true, TO_HOST),
-            LinkOp::Interrupt { .. } => (false, TO_HOST),
+    fn accept(&self, now: Instant, op: &LinkOp, is_first: bool) -> Instant {
+        let (dma, direction) = match op {
+            LinkOp::Dma { direction, .. } => (true, *direction),
+            LinkOp::Interrupt { .. } => (false, DmaDirection::ToHost),
         };
-        let (from_host, bytes) = (number == FROM_HOST, op.bytes());
-        let lane = &mut *self.lanes[number].borrow_mut();
+        let (from_host, bytes) = (direction == DmaDirection::FromHost, op.bytes());
+        let lane = &self.lanes[direction as usize];
         // A read's request travels up before its data comes down; a posted write only travels up.
         let ready = if from_host { now + self.config.latency } else { now };
-        let begins = lane.free_at.max(ready);
+        let begins = lane.free_at.get().max(ready);
         let sent = begins + lane.occupied_by(bytes, &self.config);
-        lane.free_at = sent;
+        lane.free_at.set(sent);
         let in_memory = self.memory.reserve(now, u64::from(bytes));
         let arrives = (sent + self.config.latency).max(in_memory);
-        self.carried.count(dma, number, bytes);
+        self.carried.count(dma, direction as usize, bytes);
         if dma {
             let waits = || begins.since(ready).as_picos();
             let buffer = || match *op {
@@ -196,56 +188,50 @@ impl Link {
             let started = || Event::DmaStarted { from_host, bytes, buffer: buffer(), waits: waits() };
             self.recorder.emit(now, started);
         }
-        let is_idle = lane.due.is_empty();
-        if arrives <= now && is_idle {
-            return self.emit(ticket, from_host, dma, bytes);
+        let at = arrives.max(lane.last_at.get());
+        lane.last_at.set(at);
+        if !is_first {
+            return at;
         }
-        let at = arrives.max(lane.last_at);
-        lane.last_at = at;
-        debug_assert_eq!(
-            at,
-            lane.due.back().map_or(arrives, |last| arrives.max(last.at)),
-            "operations keep order"
-        );
-        if is_idle {
-            self.arm(at, number);
+        // An operation before it has happened by now.
+        if at <= now {
+            self.happens(now, op);
+        } else {
+            self.arm(at, direction);
         }
-        lane.due.push_back(Due { at, ticket, bytes, dma });
+        at
     }
 
     #[inline]
-    fn arm(&self, at: Instant, lane: usize) {
-        self.exec.schedule(at, self.id.get().expect("registered in start"), lane as u64);
+    fn arm(&self, at: Instant, direction: DmaDirection) {
+        self.exec.schedule(at, self.id.get().expect("registered in start"), direction as u64);
     }
 
     #[inline]
-    fn deliver(&self, number: usize) {
+    fn deliver(&self, direction: DmaDirection) {
         let now = self.exec.now();
-        let due = &mut self.lanes[number].borrow_mut().due;
-        while let Some(next) = due.front() {
-            if next.at > now {
-                return self.arm(next.at, number);
-            }
-            if let Some(next) = due.pop_front() {
-                self.emit(next.ticket, number == FROM_HOST, next.dma, next.bytes);
-            }
+        if let Some(next) = self.port.deliver(direction, now, |op| self.happens(now, op)) {
+            self.arm(next, direction);
         }
     }
 
     #[inline]
-    fn emit(&self, ticket: LinkTicket, from_host: bool, dma: bool, bytes: u32) {
-        if dma {
-            self.recorder.emit(self.exec.now(), || Event::DmaFinished { from_host, bytes });
+    fn happens(&self, now: Instant, op: &LinkOp) {
+        if let LinkOp::Dma { direction, .. } = op {
+            let from_host = *direction == DmaDirection::FromHost;
+            self.recorder.emit(now, || Event::DmaFinished { from_host, bytes: op.bytes() });
         }
-        self.port.emit(ticket);
     }
 }
 
 impl Handler for Link {
     fn fire(&self, token: u64) {
-        match token {
-            LINK_KICK => self.port.take_requested(|ticket, op| self.accept(ticket, op)),
-            lane => self.deliver(lane as usize),
+        if token == LINK_KICK {
+            let now = self.exec.now();
+            self.port.send_requested(now, |op, is_first| self.accept(now, op, is_first));
+        } else {
+            let is_read = token == DmaDirection::FromHost as u64;
+            self.deliver(if is_read { DmaDirection::FromHost } else { DmaDirection::ToHost });
         }
     }
 }
@@ -351,7 +337,7 @@ mod tests {
             let lane = Lane::new(&config);
             for _ in 0..200 {
                 let bytes = [0, 4, 16, 64, 4096, rng.below(20_000) as u32][rng.below(6) as usize];
-                assert_eq!(lane.borrow_mut().occupied_by(bytes, &config), config.occupies(bytes));
+                assert_eq!(lane.occupied_by(bytes, &config), config.occupies(bytes));
             }
         }
     }

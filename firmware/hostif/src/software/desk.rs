@@ -259,9 +259,7 @@ impl Desk {
 
     /// Files what the controller has asked for.
     fn file(&self) {
-        while let Some(ticket) = self.inner.next_requested() {
-            self.inner.emit(ticket);
-        }
+        self.inner.pass_requested();
         while let Some(op) = self.inner.next_out() {
             self.file_one(op);
         }

@@ -54,9 +54,7 @@ struct Link(Rc<LinkPort>);
 
 impl Handler for Link {
     fn fire(&self, _token: u64) {
-        while let Some(op) = self.0.next_requested() {
-            self.0.emit(op);
-        }
+        self.0.pass_requested();
     }
 }
 

@@ -460,9 +460,7 @@ impl Handler for TlpLink {
             FRONT_ANSWER => return self.take_answers(),
             TLP_FREED => return self.take_freed(),
             LINK_KICK => {
-                while let Some(ticket) = self.host.next_requested() {
-                    self.host.emit(ticket);
-                }
+                self.host.pass_requested();
                 return;
             }
             _ => {}
