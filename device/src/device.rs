@@ -417,6 +417,16 @@ impl Device {
     pub fn next_out(&self) -> Option<LinkOp> {
         self.face.link.port.next_out()
     }
+    /// Has `carry` carry DMA out until the drive sends an interrupt, whose vector it returns. `None` when
+    /// there is nothing left to carry out. `carry` must not use the device.
+    #[inline]
+    pub fn next_interrupt(&self, mut carry: impl FnMut(&LinkOp) -> Result<(), BadAddress>) -> Option<u16> {
+        self.face.link.port.next_interrupt(|op| {
+            let result = carry(op);
+            self.note_result(&result);
+            result
+        })
+    }
     /// Answers a DMA.
     #[inline]
     pub fn done(&self, op: &LinkOp, result: Result<(), BadAddress>) {

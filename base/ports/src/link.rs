@@ -210,7 +210,7 @@ impl LinkPort {
             if let LinkOp::Interrupt { .. } = op {
                 let late = places.interrupt_left();
                 drop(places);
-                late.into_iter().for_each(|vector| self.push(LinkOp::Interrupt { vector }));
+                self.push_late(late);
                 return Some(op);
             }
             if !self.is_stale(&op) {
@@ -235,6 +235,28 @@ impl LinkPort {
             places.free_first_out();
         }
         true
+    }
+    /// Run mode: as [`LinkPort::carry_dma`], but takes the interrupt, and returns its vector. Returns `None`
+    /// when nothing is left.
+    #[inline]
+    pub fn next_interrupt(&self, carry: impl FnMut(&LinkOp) -> Result<(), BadAddress>) -> Option<u16> {
+        if self.carry_dma(carry) {
+            return None;
+        }
+        let mut places = self.places.borrow_mut();
+        let Some(&LinkOp::Interrupt { vector }) = places.first_out() else { return None };
+        places.free_first_out();
+        let late = places.interrupt_left();
+        drop(places);
+        self.push_late(late);
+        Some(vector)
+    }
+    /// Sends an interrupt that has waited for a place.
+    #[inline]
+    fn push_late(&self, late: Option<u16>) {
+        if let Some(vector) = late {
+            self.push(LinkOp::Interrupt { vector });
+        }
     }
     #[inline]
     fn is_stale(&self, op: &LinkOp) -> bool {
@@ -344,9 +366,17 @@ mod tests {
                     }
                 }
                 assert_eq!((carried, has_ended), (taken, interrupt.is_none()), "seed {seed}");
-                let rest =
-                    |port: &LinkPort| -> Vec<LinkOp> { core::iter::from_fn(|| port.next_out()).collect() };
-                let (mut left, ahead) = (rest(&fast), rest(&slow));
+                let left: RefCell<Vec<LinkOp>> = RefCell::default();
+                let note = |op: LinkOp| left.borrow_mut().push(op);
+                while let Some(vector) = fast.next_interrupt(|op| {
+                    note(*op);
+                    result(op)
+                }) {
+                    note(LinkOp::Interrupt { vector });
+                }
+                let rest = core::iter::from_fn(|| slow.next_out());
+                let ahead: Vec<LinkOp> = rest.inspect(|op| slow.done(op, result(op))).collect();
+                let mut left = left.into_inner();
                 assert_eq!(interrupt, (!has_ended).then(|| left.remove(0)), "seed {seed}");
                 assert_eq!(left, ahead, "seed {seed}");
                 let answers =

@@ -5,7 +5,7 @@ use crate::error::{Overdue, Violation};
 use crate::ids::{QueueId, SlotId};
 use crate::memory::GuestMemory;
 use crate::namespace::Namespace;
-use crate::queue::{Completion, QueuePair};
+use crate::queue::{Completion, Doorbells, QueuePair};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -139,12 +139,11 @@ impl<B: Bar + 'static> Driver<B> {
     /// call: at most one doorbell each. Call it once after a batch.
     #[inline]
     pub fn ring(&self, queue: QueueId) {
-        let doorbells = self.pairs.borrow_mut()[queue.index()].doorbells();
-        if let Some(head) = doorbells.head {
-            self.write_doorbell(queue, DoorbellKind::CompletionHead, head);
-        }
-        if let Some(tail) = doorbells.tail {
-            self.write_doorbell(queue, DoorbellKind::SubmissionTail, tail);
+        let Doorbells { head, tail } = self.pairs.borrow_mut()[queue.index()].doorbells();
+        for (kind, value) in [(DoorbellKind::CompletionHead, head), (DoorbellKind::SubmissionTail, tail)] {
+            if let Some(value) = value {
+                self.write_doorbell(queue, kind, value);
+            }
         }
     }
 

@@ -268,6 +268,7 @@ impl Generator {
     }
 
     /// The next data request as of `elapsed`; `None` when the job's amount is done.
+    #[inline]
     fn next_data(&mut self, elapsed: Duration) -> Option<Request> {
         if self.issued == self.number_ios {
             return None;
@@ -317,6 +318,7 @@ impl Generator {
         is_due
     }
 
+    #[inline]
     fn place(&mut self, kind: RequestKind) -> Request {
         let is_due = self.random_is_due();
         let (lane, of) = match kind {

@@ -302,15 +302,10 @@ impl Machine {
     /// Carries out the drive's DMA and delivers its interrupts.
     #[inline]
     fn carry(&self, mut interrupt: impl FnMut(u16)) {
-        while let Some(op) = self.device.next_out() {
-            match op {
-                LinkOp::Dma { .. } => self.device.done(&op, self.carry_out(&op)),
-                LinkOp::Interrupt { vector } => {
-                    if let Some((MESSAGE_ADDRESS, data)) = self.device.message(vector) {
-                        self.host.catch_up(self.device.now());
-                        interrupt(data as u16);
-                    }
-                }
+        while let Some(vector) = self.device.next_interrupt(|op| self.carry_out(op)) {
+            if let Some((MESSAGE_ADDRESS, data)) = self.device.message(vector) {
+                self.host.catch_up(self.device.now());
+                interrupt(data as u16);
             }
         }
     }
