@@ -40,6 +40,18 @@ impl PageTable {
             walks: vec![Walk::default(); slots].into_boxed_slice(),
         }
     }
+    /// Takes a slot's data that lie in one page, which PRP1 alone names. Returns `false`, and changes
+    /// nothing, if they don't, or if PRP1 is bad: then [`PageTable::begin`] walks.
+    #[inline]
+    pub fn take_one_page(&mut self, slot: u16, prp1: u64, bytes: u64) -> bool {
+        let within = PageSize::FOUR_KIB.bytes() - prp1 % PAGE_BYTES;
+        let is_in_one_page = bytes > 0 && bytes <= within && prp1.is_multiple_of(4);
+        if is_in_one_page {
+            self.addresses[usize::from(slot) * self.stride] = prp1;
+            self.walks[usize::from(slot)] = Walk { prps: None, pages: 1, is_one_run: true };
+        }
+        is_in_one_page
+    }
     /// Begins to walk a slot's PRPs over `bytes` bytes. [`PageTable::walk`] goes on.
     #[inline]
     pub fn begin(&mut self, slot: u16, (prp1, prp2): (u64, u64), bytes: u64) -> Result<(), Status> {
@@ -202,6 +214,31 @@ mod tests {
             }
         }
         assert!((1000..2500).contains(&runs), "{runs} of 3000 are one run");
+    }
+
+    /// The slow twin walks.
+    #[test]
+    fn data_in_one_page_are_taken_as_a_walk_takes_them() {
+        let mut rng = aster_units::Rng::new(6);
+        let mut taken = 0;
+        for _ in 0..3000 {
+            let [mut fast, mut slow] = [(); 2].map(|()| PageTable::new(2, 3));
+            let page = [0x1_0000, 0xffff_ffff_ffff_f000][rng.below(2) as usize];
+            let prp1 = page + [0, rng.below(PAGE_BYTES)][rng.below(2) as usize];
+            let bytes = [0, rng.below(3 * PAGE_BYTES), 512, PAGE_BYTES][rng.below(4) as usize];
+            let walked = slow.begin(1, (prp1, 0), bytes).and_then(|()| slow.walk(1, &[]));
+            if !fast.take_one_page(1, prp1, bytes) {
+                assert!(walked != Ok(Walked::All) || slow.walks[1].pages != 1);
+                assert!(fast.walks[1].pages == 0 && !fast.walks[1].is_one_run);
+                continue;
+            }
+            taken += 1;
+            assert_eq!((walked, &fast.addresses), (Ok(Walked::All), &slow.addresses));
+            assert!(fast.walks[1].is_one_run && slow.walks[1].is_one_run);
+            let from = rng.below(bytes);
+            assert_eq!(fast.segments(1, from, bytes - from), slow.segments_by_page(1, from, bytes - from));
+        }
+        assert!((500..2500).contains(&taken), "{taken} of 3000 are in one page");
     }
 
     #[test]

@@ -27,7 +27,11 @@ impl Controller {
             return Err(Status::INVALID_FIELD.with_dnr(true));
         }
         let sqe = self.slots[permit.id()].sqe();
-        self.dma.walks().begin(permit.id(), (sqe.prp1.get(), sqe.prp2.get()), bytes)?;
+        let (prp1, prp2) = (sqe.prp1.get(), sqe.prp2.get());
+        if self.dma.walks().take_one_page(permit.id(), prp1, bytes) {
+            return Ok(Walked::All);
+        }
+        self.dma.walks().begin(permit.id(), (prp1, prp2), bytes)?;
         self.continue_walk(ports, permit)
     }
     /// Continues the walk, with the list page in the slot's scratch memory if one was fetched.

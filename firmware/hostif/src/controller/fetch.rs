@@ -15,7 +15,7 @@ use zerocopy::FromBytes;
 impl Controller {
     /// Sends fetches while a queue has entries and a slot is free. Each queue has at most one fetch in
     /// flight; entries that the host adds meanwhile come with the next one.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn fetch(&mut self, ports: &mut ControllerPorts) {
         if !self.lifecycle.takes_commands() || self.config.fetching == Fetching::ByWorkers {
             return;

@@ -221,22 +221,20 @@ impl Controller {
     #[inline]
     pub(crate) fn pump(&mut self, ports: &mut ControllerPorts) {
         self.slots.assert_settled();
-        if self.pause.has_parked() || self.queues.has_waiting_entries() || self.interrupts.is_any_due() {
-            self.pump_some(ports);
-        }
-    }
-    #[inline(never)]
-    fn pump_some(&mut self, ports: &mut ControllerPorts) {
         if self.pause.has_parked() {
             self.resume_parked(ports);
         }
-        self.fetch(ports);
-        self.send_interrupts(ports);
+        if self.queues.has_waiting_entries() {
+            self.fetch(ports);
+        }
+        if self.interrupts.is_any_due() {
+            self.send_interrupts(ports);
+        }
         self.slots.assert_settled();
     }
 
     /// Sends the messages that are due: one per vector, however many entries it announces.
-    #[inline]
+    #[inline(never)]
     fn send_interrupts(&mut self, ports: &ControllerPorts) {
         while let Some(vector) = self.interrupts.next_message() {
             ports.link.push(LinkOp::Interrupt { vector });
