@@ -163,6 +163,12 @@ impl<T> Ring<T> {
         self.consumers.wait(exec, move || self.try_pop(exec))
     }
 
+    /// As [`Ring::pop`], where `pop` is what takes the item ([`Ring::try_pop`]).
+    #[inline]
+    pub fn pop_by<U>(&self, exec: &Exec, pop: impl FnMut() -> Option<U>) -> impl Future<Output = U> {
+        self.consumers.wait(exec, pop)
+    }
+
     /// Items in the ring.
     pub fn len(&self) -> usize {
         self.items.borrow().len()

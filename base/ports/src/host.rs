@@ -398,15 +398,26 @@ impl CommandPort {
 
     /// Waits for a command.
     pub async fn next_command(&self) -> HostCommand {
-        let command = self.commands.pop(&self.exec).await;
-        self.lists.taken();
-        if let Some(Registers { core, access }) = self.registers.get() {
-            access();
+        let command = self.command().await;
+        if let Some(core) = self.pays_for_access() {
             core.settle().await;
         }
         command
     }
+    /// As [`CommandPort::next_command`], without the time that an access takes on the core of
+    /// [`CommandPort::pays_for_access`].
+    #[inline]
+    pub fn command(&self) -> impl Future<Output = HostCommand> {
+        self.commands.pop_by(&self.exec, || self.try_next_command())
+    }
+    /// The core that pays for accesses to the command FIFO, if commands [wait in
+    /// one](CommandPort::behind_registers).
+    #[inline]
+    pub fn pays_for_access(&self) -> Option<&Core> {
+        self.registers.get().map(|registers| &registers.core)
+    }
     /// Takes a command, if one is there.
+    #[inline]
     pub fn try_next_command(&self) -> Option<HostCommand> {
         let command = self.commands.try_pop(&self.exec)?;
         self.lists.taken();

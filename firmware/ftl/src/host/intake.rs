@@ -19,7 +19,10 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
     host.runtime.booted().await;
     host.mapping.map().settled().await;
     loop {
-        let command = host.port.next_command().await;
+        let command = host.port.command().await;
+        if let Some(core) = host.port.pays_for_access() {
+            core.settle().await;
+        }
         host.runtime.spend(Function::NvmeManager, host.runtime.config.costs.command);
         host.runtime.emit(|| Event::CommandStarted {
             command: command.id.0,
@@ -39,7 +42,10 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>) {
                 if (changes(command.op) || assigns) && host.blocks.collection.is_paused() {
                     host.blocks.collection.resume();
                 }
-                host.cut(&command).await
+                match host.cut_one_page(&command) {
+                    true => HostStatus::Success,
+                    false => host.cut(&command).await,
+                }
             }
         };
         if let Some(completion) = host.end_part(command.id, status) {
@@ -79,13 +85,45 @@ impl<M: Mapping> Host<M> {
     }
     /// Completes a command whose last part has ended.
     pub(crate) async fn complete(&self, completion: Completion) {
-        self.runtime.spend(Function::NvmeManager, self.runtime.config.costs.complete);
+        self.spend_completion();
         self.runtime.core.settle().await;
+        self.completed(completion);
+    }
+    #[inline]
+    pub(crate) fn spend_completion(&self) {
+        self.runtime.spend(Function::NvmeManager, self.runtime.config.costs.complete);
+    }
+    /// The time that the completion takes is over.
+    #[inline]
+    pub(crate) fn completed(&self, completion: Completion) {
         self.runtime.emit(|| Event::CommandFinished { command: completion.id.0 });
         self.runtime.count(|s| s.commands += 1);
         self.port.complete(completion);
-        let idle = Rc::clone(&self.commands.borrow().idle);
-        self.collector.command_ends(|| idle.wake(self.runtime.exec()));
+        self.collector.command_ends(|| self.commands.borrow().idle.wake(self.runtime.exec()));
+    }
+    /// Sends a plain read within one page, if a worker is idle: what [`Host::cut`] does in most cases,
+    /// without a wait. Returns `false`, and does nothing, for any other command.
+    #[inline]
+    fn cut_one_page(&self, command: &HostCommand) -> bool {
+        let HostCommand { id, op: HostOp::Read, offset, length, fua } = *command else { return false };
+        let page_bytes = u64::from(self.runtime.geometry.page_bytes);
+        let start = offset % page_bytes;
+        let is_in_page = length > 0 && length <= page_bytes - start;
+        if !is_in_page || self.goes_in_steps(fua) || !self.slices.has_idle() {
+            return false;
+        }
+        self.check_range(offset, length);
+        let slice = Slice {
+            command: id,
+            work: SliceWork::Read { fua },
+            frame: Frame((offset / page_bytes) as u32),
+            start: start as u32,
+            bytes: length as u32,
+            data_offset: 0,
+        };
+        let is_given = self.send_now(&slice);
+        debug_assert!(is_given, "a worker was idle");
+        true
     }
     async fn cut(&self, command: &HostCommand) -> HostStatus {
         let HostCommand { id, op, offset, length, fua } = *command;

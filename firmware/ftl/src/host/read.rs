@@ -76,7 +76,20 @@ impl<M: Mapping> Host<M> {
         };
         let moved = match begun {
             Some(tag) => self.dma_begun(tag, request).await,
-            None => self.dma(request).await,
+            None if self.goes_in_steps(fua) => self.dma(request).await,
+            None => {
+                // What `dma` does. Here, too, the task waits where it is polled.
+                self.spend_transfer();
+                self.runtime.core.settle().await;
+                self.transfer_begins(&request, false);
+                let tag = match self.port.submit_dma(request) {
+                    Some(tag) => tag,
+                    None => self.port.begin_dma(request).await,
+                };
+                let moved = self.port.dma_finished(tag).await;
+                self.transfer_ended(&request, &moved);
+                moved
+            }
         };
         self.cache.entries.unlock(entry, Lock::Shared);
         moved.map_err(dma_status)
@@ -131,7 +144,7 @@ impl<M: Mapping> Host<M> {
     }
     /// Whether a read has more to do than to fill an entry.
     #[inline]
-    fn goes_in_steps(&self, fua: bool) -> bool {
+    pub(crate) fn goes_in_steps(&self, fua: bool) -> bool {
         #[cfg(test)]
         if self.in_steps.get() {
             return true;

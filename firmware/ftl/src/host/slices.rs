@@ -86,6 +86,11 @@ impl Slices {
             self.ring.borrow_mut().push_back(slice);
         }
     }
+    /// Whether a worker is idle.
+    #[inline]
+    pub(crate) fn has_idle(&self) -> bool {
+        !self.idle.borrow().is_empty()
+    }
     /// Hands a slice to an idle worker, if there is one.
     #[inline]
     pub(crate) fn give(&self, exec: &Exec, slice: &Slice) -> bool {

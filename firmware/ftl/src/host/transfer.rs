@@ -52,7 +52,7 @@ impl<M: Mapping> Host<M> {
     }
     #[inline]
     async fn transfer(&self, request: DmaRequest, compare: bool) -> Result<(), DmaError> {
-        self.runtime.spend(Function::HostDma, self.runtime.config.costs.dma);
+        self.spend_transfer();
         self.runtime.core.settle().await;
         self.transfer_begins(&request, compare);
         let tag = match self.port.submit_dma(request) {
@@ -71,7 +71,11 @@ impl<M: Mapping> Host<M> {
         result
     }
     #[inline]
-    fn transfer_begins(&self, request: &DmaRequest, compare: bool) {
+    pub(crate) fn spend_transfer(&self) {
+        self.runtime.spend(Function::HostDma, self.runtime.config.costs.dma);
+    }
+    #[inline]
+    pub(crate) fn transfer_begins(&self, request: &DmaRequest, compare: bool) {
         self.runtime.emit(|| Event::TransferQueued {
             task: self.runtime.task(),
             from_host: request.direction == DmaDirection::FromHost,
@@ -81,7 +85,7 @@ impl<M: Mapping> Host<M> {
         });
     }
     #[inline]
-    fn transfer_ended(&self, request: &DmaRequest, result: &Result<(), DmaError>) {
+    pub(crate) fn transfer_ended(&self, request: &DmaRequest, result: &Result<(), DmaError>) {
         self.runtime.emit(|| Event::TransferEnded { task: self.runtime.task(), failed: result.is_err() });
         // Data from the host may be for a compare. `write_slice` counts bytes written.
         if result.is_ok() && request.direction == DmaDirection::ToHost {

@@ -29,7 +29,10 @@ pub(crate) async fn run<M: Mapping>(host: Rc<Host<M>>, worker: u16) {
         };
         host.runtime.emit(|| Event::SliceEnded { task: host.runtime.task() });
         if let Some(completion) = host.end_part(slice.command, result.err().unwrap_or(HostStatus::Success)) {
-            host.complete(completion).await;
+            // As `complete` does. The task waits here, where it is polled.
+            host.spend_completion();
+            host.runtime.core.settle().await;
+            host.completed(completion);
         }
         host.slices.ended.wake(host.runtime.exec());
     }
