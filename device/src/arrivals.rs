@@ -20,6 +20,8 @@ pub(crate) struct Arrivals {
     exec: Exec,
     latency: Duration,
     queue: RefCell<Fifo<(Instant, Write)>>,
+    /// When the last write of the queue arrives.
+    last_at: Cell<Instant>,
     deliver: Box<dyn Fn(Write)>,
     id: Cell<Option<HandlerId>>,
 }
@@ -30,6 +32,7 @@ impl Arrivals {
             exec: exec.clone(),
             latency,
             queue: RefCell::default(),
+            last_at: Cell::new(Instant::ZERO),
             deliver,
             id: Cell::new(None),
         });
@@ -43,11 +46,12 @@ impl Arrivals {
         let (now, mut queue) = (self.exec.now(), self.queue.borrow_mut());
         let at = sent.max(now) + self.latency;
         // Posted writes keep their order.
-        let at = queue.back().map_or(at, |&(before, _)| at.max(before));
+        let at = if queue.is_empty() { at } else { at.max(self.last_at.get()) };
         if at == now && queue.is_empty() {
             drop(queue);
             return (self.deliver)(write);
         }
+        self.last_at.set(at);
         queue.push_back((at, write));
         drop(queue);
         self.exec.schedule(at, self.id.get().expect("registered in start"), 0);

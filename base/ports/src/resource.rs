@@ -103,6 +103,10 @@ impl Bandwidth {
         if of == bytes {
             return takes;
         }
+        self.work_out(known, bytes)
+    }
+    #[cold]
+    fn work_out(&self, known: &Cell<(u64, Duration)>, bytes: u64) -> Duration {
         let takes = Duration::of_transfer(bytes, self.bytes_per_second);
         known.set((bytes, takes));
         takes

@@ -108,6 +108,10 @@ impl Lane {
         if of == bytes {
             return occupies;
         }
+        Self::work_out(known, bytes, config)
+    }
+    #[cold]
+    fn work_out(known: &Cell<(u32, Duration)>, bytes: u32, config: &LinkConfig) -> Duration {
         let occupies = config.occupies(bytes);
         known.set((bytes, occupies));
         occupies
@@ -207,7 +211,13 @@ impl Link {
         self.exec.schedule(at, self.id.get().expect("registered in start"), direction as u64);
     }
 
-    #[inline]
+    /// What was asked for begins its way.
+    #[inline(never)]
+    fn begin(&self) {
+        let now = self.exec.now();
+        self.port.send_requested(now, |op, is_first| self.accept(now, op, is_first));
+    }
+    #[inline(never)]
     fn deliver(&self, direction: DmaDirection) {
         let now = self.exec.now();
         if let Some(next) = self.port.deliver(direction, now, |op| self.happens(now, op)) {
@@ -227,8 +237,7 @@ impl Link {
 impl Handler for Link {
     fn fire(&self, token: u64) {
         if token == LINK_KICK {
-            let now = self.exec.now();
-            self.port.send_requested(now, |op, is_first| self.accept(now, op, is_first));
+            self.begin();
         } else {
             let is_read = token == DmaDirection::FromHost as u64;
             self.deliver(if is_read { DmaDirection::FromHost } else { DmaDirection::ToHost });
