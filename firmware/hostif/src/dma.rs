@@ -7,7 +7,7 @@ use crate::pages::{HostRuns, PageTable};
 use crate::ports::{ControllerPorts, DmaPurpose};
 use alloc::boxed::Box;
 use aster_ports::host::{DmaDirection, DmaRequest, DmaTag};
-use aster_ports::link::{LinkOp, Local};
+use aster_ports::link::{LinkOp, Local, MAX_SEGMENTS, Segment};
 use aster_units::Instant;
 
 /// A DMA request of the FTL.
@@ -84,6 +84,23 @@ impl Dma {
     pub fn ended(&mut self) {
         debug_assert!(self.in_flight > 0, "an answer to what was asked");
         self.in_flight -= 1;
+    }
+    /// Pushes an operation over one run of host memory to the link. It is part of whoever calls it, so that
+    /// the operation is put together in its place.
+    #[inline(always)]
+    pub fn push_run(
+        &mut self,
+        ports: &ControllerPorts,
+        direction: DmaDirection,
+        local: Local,
+        run: Segment,
+        purpose: DmaPurpose,
+    ) {
+        self.began();
+        let mut segments = [Segment::default(); MAX_SEGMENTS];
+        segments[0] = run;
+        let (count, token) = (1, purpose.to_wire());
+        ports.link.push(LinkOp::Dma { direction, local, segments, count, token, epoch: ports.link.epoch() });
     }
     /// Pushes an operation to the link.
     #[inline]

@@ -98,12 +98,17 @@ impl PageTable {
     /// their count and their bytes.
     #[inline]
     pub fn segments(&self, slot: u16, offset: u64, length: u64) -> ([Segment; MAX_SEGMENTS], usize, u64) {
-        if self.walks[usize::from(slot)].is_one_run {
-            let address = self.addresses[usize::from(slot) * self.stride] + offset;
+        if let Some(address) = self.run(slot, offset) {
             let (segments, count) = one_segment(address, length as u32);
             return (segments, count, length);
         }
         self.segments_by_page(slot, offset, length)
+    }
+    /// Where a slot's data are from `offset` on, if they are one run of host memory.
+    #[inline]
+    pub fn run(&self, slot: u16, offset: u64) -> Option<u64> {
+        let is_one_run = self.walks[usize::from(slot)].is_one_run;
+        is_one_run.then(|| self.addresses[usize::from(slot) * self.stride] + offset)
     }
     /// As [`PageTable::segments`], page by page.
     fn segments_by_page(&self, slot: u16, offset: u64, length: u64) -> ([Segment; MAX_SEGMENTS], usize, u64) {

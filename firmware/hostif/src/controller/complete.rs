@@ -1,12 +1,12 @@
 //! Completion entries (NVMe 1.4 §4.6).
 
 use crate::completion::Place;
-use crate::controller::{Controller, one_segment};
+use crate::controller::Controller;
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
 use crate::slots::{CommandStage, Permit};
 use aster_events::Event;
 use aster_ports::host::DmaDirection;
-use aster_ports::link::{BadAddress, Local};
+use aster_ports::link::{BadAddress, Local, Segment};
 use aster_wire::nvme::Status;
 use aster_wire::nvme::cqe::{CQE_BYTES, Cqe};
 use zerocopy::IntoBytes;
@@ -47,7 +47,14 @@ impl Controller {
     }
 
     /// Posts stalled commands after the host has made room in a completion queue.
+    #[inline]
     pub(crate) fn post_stalled(&mut self, ports: &mut ControllerPorts, number: u16) {
+        if !self.queues.stalled(number).is_empty() {
+            self.post_stalled_commands(ports, number);
+        }
+    }
+    #[inline(never)]
+    fn post_stalled_commands(&mut self, ports: &mut ControllerPorts, number: u16) {
         while !self.queues.completion(number).is_full() {
             let Some(permit) = self.slots.next_stalled(self.queues.stalled(number)) else { return };
             if self.slots[permit.id()].is_orphan() {
@@ -81,8 +88,8 @@ impl Controller {
         let at = self.dma.layout().completion(id);
         ports.sram[at..at + CQE_BYTES].copy_from_slice(entry.as_bytes());
         let local = Local::Sram { offset: at as u32 };
-        let host = one_segment(address, CQE_BYTES as u32);
-        self.push_dma(ports, DmaDirection::ToHost, local, host, DmaPurpose::Completion(id), from);
+        let run = Segment { address, length: CQE_BYTES as u32 };
+        self.push_run(ports, DmaDirection::ToHost, local, run, DmaPurpose::Completion(id), from);
         if let Some(vector) = vector {
             self.interrupts.raise(ports, vector, number == 0, self.settings.features().coalescing());
         }

@@ -8,7 +8,7 @@ use crate::ports::{ControllerPorts, DmaPurpose};
 use crate::slots::{CommandStage, Permit};
 use aster_parties::ListAt;
 use aster_ports::host::{DmaDirection, DmaError, DmaPart, DmaRequest, DmaTag};
-use aster_ports::link::{BadAddress, Local};
+use aster_ports::link::{BadAddress, Local, Segment};
 use aster_wire::nvme::Status;
 use aster_wire::nvme::prp::PRP_ENTRY_BYTES;
 
@@ -229,15 +229,37 @@ impl Controller {
         let (offset, length) = (u64::from(request.offset), u64::from(request.length));
         assert!(length > 0 && offset + length <= slot.command().length, "DMA outside command {id}'s data");
         let queue = slot.queue();
+        let operations = match self.dma.pages().run(id, offset) {
+            Some(address) => {
+                let local = Local::Buffer { buffer: request.buffer, offset: request.buffer_offset };
+                let run = Segment { address, length: request.length };
+                self.push_run(ports, request.direction, local, run, DmaPurpose::Data(tag.0), queue);
+                1
+            }
+            None => self.push_segments(ports, tag, &request, queue),
+        };
+        self.dma.begin_transfer(tag, Transfer { slot: id, queue, bytes: request.length }, operations);
+    }
+    /// Pushes the operations of a transfer whose host memory is several runs. Returns how many.
+    #[inline(never)]
+    fn push_segments(
+        &mut self,
+        ports: &ControllerPorts,
+        tag: DmaTag,
+        request: &DmaRequest,
+        queue: u16,
+    ) -> u32 {
+        let (offset, length) = (u64::from(request.offset), u64::from(request.length));
         let (mut done, mut operations) = (0, 0);
         while done < length {
-            let (segments, count, bytes) = self.dma.pages().segments(id, offset + done, length - done);
+            let at = (offset + done, length - done);
+            let (segments, count, bytes) = self.dma.pages().segments(request.command.0, at.0, at.1);
             let local = Local::Buffer { buffer: request.buffer, offset: request.buffer_offset + done as u32 };
             self.push_dma(ports, request.direction, local, (segments, count), DmaPurpose::Data(tag.0), queue);
             done += bytes;
             operations += 1;
         }
-        self.dma.begin_transfer(tag, Transfer { slot: id, queue, bytes: request.length }, operations);
+        operations
     }
 
     /// Starts a DMA of a command's metadata, which is one run of host memory (NVMe 1.4 §4.2, MPTR).

@@ -1,13 +1,13 @@
 //! Bringing submission queue entries into command slots.
 
 use crate::config::Fetching;
-use crate::controller::{Controller, one_segment};
+use crate::controller::Controller;
 use crate::ports::{ControllerPorts, DmaPurpose, Timer};
 use crate::slots::Permit;
 use crate::submission::Entries;
 use aster_events::Event;
 use aster_ports::host::DmaDirection;
-use aster_ports::link::{BadAddress, Local};
+use aster_ports::link::{BadAddress, Local, Segment};
 use aster_wire::nvme::sqe::SQE_BYTES;
 use aster_wire::nvme::{Sqe, Status};
 use zerocopy::FromBytes;
@@ -43,8 +43,8 @@ impl Controller {
         let Some(Entries { address, count }) = self.queues.begin_fetch(queue, most) else { return 0 };
         let local = Local::Sram { offset: self.dma.layout().landing(queue) as u32 };
         self.slots.reserve(queue, count);
-        let host = one_segment(address, count * SQE_BYTES as u32);
-        self.push_dma(ports, DmaDirection::FromHost, local, host, DmaPurpose::Fetch(queue), queue);
+        let run = Segment { address, length: count * SQE_BYTES as u32 };
+        self.push_run(ports, DmaDirection::FromHost, local, run, DmaPurpose::Fetch(queue), queue);
         count
     }
 

@@ -143,29 +143,27 @@ impl Controller {
     /// How a command that has been decoded goes on.
     #[inline]
     fn way_of(&mut self, ports: &ControllerPorts, permit: &Permit, decoded: Decoded) -> Result<Way, Status> {
-        match decoded {
-            Decoded::Done { result } => Ok(Way::Ends(result)),
+        let command = match decoded {
+            Decoded::Done { result } => return Ok(Way::Ends(result)),
             Decoded::Forward(command) => {
                 self.take_decoded(permit, command)?;
-                Ok(Way::Walked(Walked::All))
+                return Ok(Way::Walked(Walked::All));
             }
-            Decoded::Transfer(command) => {
-                self.take_decoded(permit, command)?;
-                Ok(Way::Walked(self.begin_walk(ports, permit, command.length)?))
-            }
+            Decoded::Transfer(command) => command,
             Decoded::TransferWithMetadata { command, bytes } => {
                 if !self.slots[permit.id()].sqe().mptr.get().is_multiple_of(METADATA_ALIGN) {
                     return Err(Status::INVALID_FIELD.with_dnr(true));
                 }
                 self.slots.set_metadata_bytes(permit, bytes);
-                self.take_decoded(permit, command)?;
-                Ok(Way::Walked(self.begin_walk(ports, permit, command.length)?))
+                command
             }
             Decoded::Fetch { from, bytes, managed: true } if ports.commands.manages_lists() => {
-                Ok(Way::LeavesList(from, bytes))
+                return Ok(Way::LeavesList(from, bytes));
             }
-            Decoded::Fetch { from, bytes, .. } => Ok(Way::FetchesList(from, bytes)),
-        }
+            Decoded::Fetch { from, bytes, .. } => return Ok(Way::FetchesList(from, bytes)),
+        };
+        self.take_decoded(permit, command)?;
+        Ok(Way::Walked(self.begin_walk(ports, permit, command.length)?))
     }
 
     /// Takes the command that the command set made, if the set may forward it.

@@ -28,7 +28,7 @@ use alloc::boxed::Box;
 use aster_events::Event;
 use aster_parties::{CommandSet, History, HostTrouble, MediaHealth};
 use aster_ports::host::DmaDirection;
-use aster_ports::link::{BadAddress, LinkOp, Local};
+use aster_ports::link::{BadAddress, LinkOp, Local, Segment};
 use aster_ports::medium::SharedBacklog;
 use aster_units::Instant;
 
@@ -260,6 +260,20 @@ impl Controller {
         }
     }
 
+    /// Sends a DMA over one run of host memory on behalf of a queue.
+    #[inline(always)]
+    pub(crate) fn push_run(
+        &mut self,
+        ports: &ControllerPorts,
+        direction: DmaDirection,
+        local: Local,
+        run: Segment,
+        purpose: DmaPurpose,
+        queue: u16,
+    ) {
+        self.queues.operation_began(queue);
+        self.dma.push_run(ports, direction, local, run, purpose);
+    }
     /// Sends a DMA on behalf of a queue.
     #[inline]
     pub(crate) fn push_dma(
