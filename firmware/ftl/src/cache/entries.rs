@@ -207,16 +207,20 @@ impl Entries {
         };
         self.runtime.waiting_for(Wait::BufferEntry, buffer, self.runtime.woken(queue)).await;
     }
-    /// Wakes the tasks that wait for this entry or for any.
+    /// Wakes the tasks that wait for this entry or for any. Mostly there are none.
     #[inline]
     fn changed(&self, entry: EntryId) {
-        self.grant_dirty();
-        let waiters = &self.waiters[entry.index()];
-        if waiters.is_empty() && self.any_waiters.is_empty() {
-            return;
+        if self.in_order.is_some() {
+            self.grant_dirty();
         }
+        if !(self.waiters[entry.index()].is_empty() && self.any_waiters.is_empty()) {
+            self.wake(entry);
+        }
+    }
+    #[inline(never)]
+    fn wake(&self, entry: EntryId) {
         self.runtime.emit(|| Event::EntryReleased { task: self.runtime.task(), buffer: entry.0 });
-        waiters.wake_all(self.runtime.exec());
+        self.waiters[entry.index()].wake_all(self.runtime.exec());
         self.any_changed();
     }
     /// Wakes the tasks that wait for any entry.
@@ -231,7 +235,7 @@ impl Entries {
     }
     /// Gives the right to make an entry dirty to the tasks that have waited longest, as far as the bound
     /// permits. The caller wakes the tasks that wait for any entry.
-    #[inline]
+    #[inline(never)]
     fn grant_dirty(&self) {
         let Some(in_order) = &self.in_order else { return };
         while let Some(first) = in_order.dirty_turns.first() {
