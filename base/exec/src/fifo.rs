@@ -1,4 +1,4 @@
-use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 /// A queue, first in first out, whose ends are found by a mask: a push or a pop is a handful of instructions
 /// that are inlined where it happens. Ports, wait queues and the executor itself push and pop for each event.
@@ -7,67 +7,67 @@ use alloc::boxed::Box;
 /// later, it is given its room at the start.
 #[derive(Debug)]
 pub struct Fifo<T> {
-    /// A power of two of places, or none. The items stand from `head` to `tail`, both taken modulo that
-    /// number; all other places are empty.
-    places: Box<[Option<T>]>,
+    /// The items stand from `head` to `tail`, both taken modulo the room. A place is added when it is first
+    /// used; what stands in one that isn't used any more doesn't matter.
+    places: Vec<T>,
+    /// The room, a power of two, less one.
+    mask: usize,
     head: usize,
     tail: usize,
 }
 
 impl<T> Default for Fifo<T> {
     fn default() -> Self {
-        Self::with_capacity(0)
+        Fifo { places: Vec::new(), mask: 0, head: 0, tail: 0 }
     }
 }
 
-impl<T> Fifo<T> {
+impl<T: Copy> Fifo<T> {
     /// A queue whose room for `bound` items is allocated now.
     pub fn with_capacity(bound: usize) -> Self {
-        let room = if bound == 0 { 0 } else { bound.next_power_of_two() };
-        Fifo { places: (0..room).map(|_| None).collect(), head: 0, tail: 0 }
+        match bound {
+            0 => Self::default(),
+            _ => Self::with_room(bound.next_power_of_two()),
+        }
     }
-
-    /// The place of a count. Without places it is one that isn't there.
-    #[inline]
-    fn place(&self, count: usize) -> usize {
-        count & self.places.len().wrapping_sub(1)
+    fn with_room(room: usize) -> Self {
+        Fifo { places: Vec::with_capacity(room), mask: room - 1, ..Self::default() }
     }
 
     /// Adds an item behind all others.
     #[inline]
     pub fn push_back(&mut self, item: T) {
-        let at = self.place(self.tail);
-        match self.places.get_mut(at) {
-            Some(place @ None) => {
-                *place = Some(item);
-                self.tail = self.tail.wrapping_add(1);
-            }
-            _ => {
-                self.grow();
-                self.push_back(item);
-            }
+        if self.len() > self.mask {
+            self.grow();
         }
+        self.put(self.tail & self.mask, item);
+        self.tail = self.tail.wrapping_add(1);
     }
     /// Adds an item before all others.
     #[inline]
     pub fn push_front(&mut self, item: T) {
-        let head = self.head.wrapping_sub(1);
-        let at = self.place(head);
-        match self.places.get_mut(at) {
-            Some(place @ None) => {
-                *place = Some(item);
-                self.head = head;
-            }
-            _ => {
-                self.grow();
-                self.push_front(item);
-            }
+        if self.len() > self.mask {
+            self.grow();
         }
+        self.head = self.head.wrapping_sub(1);
+        self.put(self.head & self.mask, item);
+    }
+    #[inline]
+    fn put(&mut self, at: usize, item: T) {
+        match self.places.get_mut(at) {
+            Some(place) => *place = item,
+            None => self.add_places(at, item),
+        }
+    }
+    /// Adds the places up to this one.
+    #[cold]
+    fn add_places(&mut self, at: usize, item: T) {
+        self.places.resize(at + 1, item);
     }
     /// Moves to twice the room.
     #[cold]
     fn grow(&mut self) {
-        let mut larger = Self::with_capacity((2 * self.places.len()).max(4));
+        let mut larger = Self::with_room((2 * self.mask + 2).max(4));
         while let Some(moved) = self.pop_front() {
             larger.push_back(moved);
         }
@@ -77,13 +77,7 @@ impl<T> Fifo<T> {
     /// Takes the oldest item.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
-        // Whoever takes one item after the other finds the queue empty as often as not.
-        if self.is_empty() {
-            return None;
-        }
-        let at = self.place(self.head);
-        self.head = self.head.wrapping_add(1);
-        self.places.get_mut(at)?.take()
+        self.pop_front_if(|_| true)
     }
     /// Takes the item at this place, counted from the oldest.
     #[inline]
@@ -96,7 +90,7 @@ impl<T> Fifo<T> {
         }
         // Those before it move back by a place each.
         for behind in (1..=at).rev() {
-            let [to, from] = [behind, behind - 1].map(|at| self.place(self.head.wrapping_add(at)));
+            let [to, from] = [behind, behind - 1].map(|at| self.head.wrapping_add(at) & self.mask);
             self.places.swap(to, from);
         }
         self.pop_front()
@@ -106,8 +100,8 @@ impl<T> Fifo<T> {
         self.push_back(item);
         // Those that come after it move back by a place each.
         for behind in (1..self.len()).rev() {
-            let [to, from] = [behind, behind - 1].map(|at| self.place(self.head.wrapping_add(at)));
-            if self.places.get(from).and_then(Option::as_ref).is_none_or(&is_before) {
+            let [to, from] = [behind, behind - 1].map(|at| self.head.wrapping_add(at) & self.mask);
+            if self.places.get(from).is_none_or(&is_before) {
                 return;
             }
             self.places.swap(to, from);
@@ -116,30 +110,24 @@ impl<T> Fifo<T> {
     /// Takes the oldest item if it is as asked.
     #[inline]
     pub fn pop_front_if(&mut self, is_wanted: impl FnOnce(&T) -> bool) -> Option<T> {
-        if self.is_empty() {
-            return None;
-        }
-        let at = self.place(self.head);
-        let place = self.places.get_mut(at)?;
-        if !place.as_ref().is_some_and(is_wanted) {
+        let front = *self.front()?;
+        if !is_wanted(&front) {
             return None;
         }
         self.head = self.head.wrapping_add(1);
-        place.take()
+        Some(front)
     }
 
     /// The oldest item.
     #[inline]
     pub fn front(&self) -> Option<&T> {
-        if self.is_empty() {
-            return None;
-        }
-        self.places.get(self.place(self.head))?.as_ref()
+        // Whoever takes one item after the other finds the queue empty as often as not.
+        if self.is_empty() { None } else { self.places.get(self.head & self.mask) }
     }
     /// The newest item.
     #[inline]
     pub fn back(&self) -> Option<&T> {
-        self.places.get(self.place(self.tail.wrapping_sub(1)))?.as_ref()
+        if self.is_empty() { None } else { self.places.get(self.tail.wrapping_sub(1) & self.mask) }
     }
     /// Items in the queue.
     #[inline]
@@ -153,11 +141,11 @@ impl<T> Fifo<T> {
     }
     /// The items, the oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        (0..self.len()).filter_map(|i| self.places.get(self.place(self.head.wrapping_add(i)))?.as_ref())
+        (0..self.len()).filter_map(|i| self.places.get(self.head.wrapping_add(i) & self.mask))
     }
     /// Drops all items.
     pub fn clear(&mut self) {
-        while self.pop_front().is_some() {}
+        self.head = self.tail;
     }
 }
 

@@ -2,6 +2,7 @@ use crate::exec::Exec;
 use crate::fifo::Fifo;
 use crate::ids::TaskId;
 use crate::stack::pend;
+use alloc::collections::VecDeque;
 use core::cell::{Cell, RefCell};
 use core::future::Future;
 
@@ -102,7 +103,7 @@ impl WaitQueue {
 
 /// A bounded first-in-first-out ring with a wait queue at each end: the shape of every port.
 pub struct Ring<T> {
-    items: RefCell<Fifo<T>>,
+    items: RefCell<VecDeque<T>>,
     bound: usize,
     consumers: WaitQueue,
     producers: WaitQueue,
@@ -112,7 +113,7 @@ impl<T> Ring<T> {
     /// A ring of at most `bound` items. All its memory is allocated now.
     pub fn new(bound: usize) -> Self {
         Ring {
-            items: RefCell::new(Fifo::with_capacity(bound)),
+            items: RefCell::new(VecDeque::with_capacity(bound)),
             bound,
             consumers: WaitQueue::default(),
             producers: WaitQueue::default(),

@@ -8,6 +8,7 @@ use aster_exec::Fifo;
 use core::cell::{Cell, RefCell};
 
 /// A command whose list the firmware has not asked for yet.
+#[derive(Clone, Copy)]
 struct Ticket {
     /// Its slot.
     command: u16,

@@ -9,7 +9,7 @@ pub(crate) struct Delayed<T> {
     items: Fifo<(Instant, T)>,
 }
 
-impl<T> Delayed<T> {
+impl<T: Copy> Delayed<T> {
     /// A queue that takes `most` items without more memory.
     pub fn with_capacity(most: usize) -> Self {
         Delayed { items: Fifo::with_capacity(most) }
