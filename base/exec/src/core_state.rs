@@ -20,6 +20,8 @@ pub struct CoreStats {
 pub(crate) struct CoreState {
     /// Its number among those of its executor.
     pub(crate) index: u32,
+    /// One of its tasks, by which the executor finds it.
+    pub(crate) a_task: Cell<TaskId>,
     frequency: Frequency,
     // The duration of a cycle, if it is a whole number of picoseconds.
     period: Option<Duration>,
@@ -45,6 +47,7 @@ impl CoreState {
     pub(crate) fn new(index: u32, frequency: Frequency) -> Self {
         CoreState {
             index,
+            a_task: Cell::new(TaskId::NONE),
             frequency,
             period: PICOS_A_SECOND.is_multiple_of(frequency.hertz()).then(|| frequency.cycles(1)),
             busy_from: Cell::default(),

@@ -46,9 +46,24 @@ pub struct Roster {
     pub handlers: Vec<&'static str>,
 }
 
-// Targets of timed events, and of what is ready: handlers count up from 0, tasks from TASK, cores from CORE.
+// Targets of timed events, and of what is ready: handlers count up from 0, tasks from TASK. From CORE on it
+// is the core of such a task.
 const TASK: u32 = 1 << 30;
 const CORE: u32 = 1 << 31;
+
+/// Behind a box, its handler is found where it always is; behind an `Rc` alone, where it is depends on its
+/// alignment, which would be looked up for each event.
+type BoxedHandler = Box<dyn Handler>;
+
+impl<H: Handler> Handler for Rc<H> {
+    #[inline]
+    fn fire(&self, token: u64) {
+        (**self).fire(token);
+    }
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+}
 
 struct Task {
     // Borrowed while the task is being polled; `None` after it has ended.
@@ -64,14 +79,15 @@ fn count(counter: &Cell<u64>) {
 
 pub(crate) struct Inner {
     now: Cell<Instant>,
-    queue: RefCell<TimerQueue>,
+    queue: TimerQueue,
     ready: ReadyQueue,
     // Tasks are borrowed while one of them is polled, and handlers while the clock is advanced. What comes to
     // them meanwhile stands in a list of its own, with the numbers behind these.
     tasks: RefCell<Vec<Task>>,
     late_tasks: RefCell<Vec<Task>>,
-    handlers: RefCell<Vec<Rc<dyn Handler>>>,
-    late_handlers: RefCell<Vec<Rc<dyn Handler>>>,
+    handlers: RefCell<Vec<BoxedHandler>>,
+    // `None` while it is called.
+    late_handlers: RefCell<Vec<Option<BoxedHandler>>>,
     has_late: Cell<bool>,
     pub(crate) cores: RefCell<Vec<Rc<CoreState>>>,
     // How many tasks wait for a core, of all cores together. Mostly none does, and then no core's queue needs
@@ -101,7 +117,7 @@ impl Exec {
     pub fn new() -> Self {
         Exec(Rc::new(Inner {
             now: Cell::new(Instant::ZERO),
-            queue: RefCell::default(),
+            queue: TimerQueue::default(),
             ready: ReadyQueue::default(),
             tasks: RefCell::default(),
             late_tasks: RefCell::default(),
@@ -138,9 +154,9 @@ impl Exec {
     }
 
     /// Registers a handler for timed events and posts.
-    pub fn register(&self, handler: Rc<dyn Handler>) -> HandlerId {
+    pub fn register<H: Handler + 'static>(&self, handler: Rc<H>) -> HandlerId {
         self.0.roster.borrow_mut().handlers.push(handler.name());
-        self.0.late_handlers.borrow_mut().push(handler);
+        self.0.late_handlers.borrow_mut().push(Some(Box::new(handler)));
         self.0.has_late.set(true);
         let registered = self.0.handlers.borrow().len() + self.0.late_handlers.borrow().len();
         assert!(registered < TASK as usize, "too many handlers");
@@ -152,7 +168,7 @@ impl Exec {
     #[inline]
     pub fn schedule(&self, at: Instant, handler: HandlerId, token: u64) {
         let at = at.max(self.now());
-        self.0.queue.borrow_mut().push(at, handler.0, token);
+        self.0.queue.push(at, handler.0, token);
     }
 
     /// As [`Exec::schedule`], but after everything else that is scheduled for `at`. Such events come in
@@ -162,7 +178,7 @@ impl Exec {
     #[inline]
     pub fn schedule_last(&self, at: Instant, handler: HandlerId, token: u64) {
         let at = at.max(self.now());
-        self.0.queue.borrow_mut().push_in(at, handler.0, token, true);
+        self.0.queue.push_in(at, handler.0, token, true);
     }
 
     /// Delivers `token` to `handler` at this instant, after the task or handler that runs now has
@@ -191,6 +207,9 @@ impl Exec {
         let spawned = self.0.tasks.borrow().len() + self.0.late_tasks.borrow().len();
         let id = spawned as u32 - 1;
         assert!(id < TASK, "too many tasks");
+        if let Some(core) = core {
+            core.a_task.set(TaskId(id));
+        }
         self.0.take_late();
         self.0.ready.push(TASK + id, 0);
         TaskId(id)
@@ -217,7 +236,7 @@ impl Exec {
     #[inline]
     pub fn wake_at(&self, at: Instant, task: TaskId) {
         let at = at.max(self.now());
-        self.0.queue.borrow_mut().push(at, TASK + task.0, 0);
+        self.0.queue.push(at, TASK + task.0, 0);
     }
 
     /// Waits until the clock shows `at`.
@@ -273,7 +292,7 @@ impl Exec {
         if self.has_ready() {
             return Some(self.now());
         }
-        self.0.queue.borrow().next()
+        self.0.queue.next()
     }
 
     /// Does everything that is due up to and including `until`, then sets the clock to `until`.
@@ -309,7 +328,7 @@ impl Exec {
         let tasks = core::mem::take(&mut *self.0.tasks.borrow_mut());
         let handlers = core::mem::take(&mut *self.0.handlers.borrow_mut());
         let cores = core::mem::take(&mut *self.0.cores.borrow_mut());
-        self.0.queue.borrow_mut().clear();
+        self.0.queue.clear();
         self.0.ready.clear();
         self.0.parked.set(0);
         drop((tasks, handlers, cores));
@@ -334,7 +353,7 @@ impl Inner {
         let handlers = self.handlers.borrow();
         loop {
             self.drain_ready(&handlers);
-            let Some((at, target, token)) = self.queue.borrow_mut().pop_due(until) else { break };
+            let Some((at, target, token)) = self.queue.pop_due(until) else { break };
             if at > self.now.get() {
                 self.now.set(at);
                 count(&self.instants);
@@ -361,9 +380,7 @@ impl Inner {
         let mut instants = u32::from(first == self.now.get());
         loop {
             self.drain_ready(&handlers);
-            let mut queue = self.queue.borrow_mut();
-            if queue.is_none_by(self.now.get()) {
-                drop(queue);
+            if self.queue.is_none_by(self.now.get()) {
                 // The instant is over.
                 if instants > 0 {
                     if instants >= most || !goes_on() {
@@ -374,21 +391,19 @@ impl Inner {
                         continue;
                     }
                 }
-                queue = self.queue.borrow_mut();
-                let Some(at) = queue.next_by(last) else { break };
+                let Some(at) = self.queue.next_by(last) else { break };
                 self.now.set(at);
                 count(&self.instants);
                 instants += 1;
             }
-            let Some((_, target, token)) = queue.pop() else { break };
-            drop(queue);
+            let Some((_, target, token)) = self.queue.pop() else { break };
             self.dispatch(&handlers, target, token);
         }
         instants
     }
 
     #[inline]
-    fn drain_ready(&self, handlers: &[Rc<dyn Handler>]) {
+    fn drain_ready(&self, handlers: &[BoxedHandler]) {
         while let Some((target, token)) = self.ready.pop() {
             if target & TASK == 0 {
                 count(&self.posts);
@@ -401,7 +416,7 @@ impl Inner {
 
     /// Does what was due.
     #[inline]
-    fn dispatch(&self, handlers: &[Rc<dyn Handler>], target: u32, token: u64) {
+    fn dispatch(&self, handlers: &[BoxedHandler], target: u32, token: u64) {
         count(&self.events);
         if target < TASK {
             self.deliver(handlers, target, token);
@@ -413,7 +428,7 @@ impl Inner {
     }
 
     #[inline]
-    fn deliver(&self, handlers: &[Rc<dyn Handler>], handler: u32, token: u64) {
+    fn deliver(&self, handlers: &[BoxedHandler], handler: u32, token: u64) {
         match handlers.get(handler as usize) {
             Some(handler) => handler.fire(token),
             None => self.deliver_late(handler as usize - handlers.len(), token),
@@ -422,8 +437,11 @@ impl Inner {
     /// To a handler that was registered since the clock has been advanced.
     #[cold]
     fn deliver_late(&self, late: usize, token: u64) {
-        let handler = Rc::clone(&self.late_handlers.borrow()[late]);
-        handler.fire(token);
+        let taken = self.late_handlers.borrow_mut()[late].take();
+        if let Some(handler) = &taken {
+            handler.fire(token);
+        }
+        self.late_handlers.borrow_mut()[late] = taken;
     }
 
     /// Takes what has come late, as far as nothing is borrowed.
@@ -440,7 +458,7 @@ impl Inner {
             all.append(&mut tasks);
         }
         if let Ok(mut all) = self.handlers.try_borrow_mut() {
-            all.append(&mut handlers);
+            all.extend(handlers.drain(..).flatten());
         }
         self.has_late.set(!tasks.is_empty() || !handlers.is_empty());
     }
@@ -459,7 +477,7 @@ impl Inner {
         if self.parked.get() > 0
             && let Some(core) = &task.core
         {
-            self.run_core(core, &tasks);
+            self.run_others(core, &tasks);
         }
         drop(tasks);
         self.take_late();
@@ -513,24 +531,29 @@ impl Inner {
     #[inline]
     fn arm_core(&self, core: &CoreState) {
         if !core.armed.replace(true) {
-            self.await_core(core);
+            let at = core.free_at().max(self.now.get());
+            self.queue.push_core(at, CORE + core.a_task.get().0);
         }
     }
-    fn await_core(&self, core: &CoreState) {
-        let at = core.free_at().max(self.now.get());
-        self.queue.borrow_mut().push_core(at, CORE + core.index);
-    }
 
+    /// The core of a task is free.
     #[inline]
-    fn core_is_free(&self, index: u32) {
-        let core = Rc::clone(&self.cores.borrow()[index as usize]);
-        core.armed.set(false);
-        self.run_core(&core, &self.tasks.borrow());
+    fn core_is_free(&self, task: u32) {
+        let tasks = self.tasks.borrow();
+        if let Some(core) = &tasks[task as usize].core {
+            core.armed.set(false);
+            self.run_core(core, &tasks);
+        }
+        drop(tasks);
         self.take_late();
     }
 
+    /// As [`Inner::run_core`], if tasks wait for the core of a task that has been polled.
+    fn run_others(&self, core: &CoreState, tasks: &[Task]) {
+        self.run_core(core, tasks);
+    }
     /// Polls the tasks that waited for a core, oldest first, until one charges it or none is left.
-    #[inline]
+    #[inline(always)]
     fn run_core(&self, core: &CoreState, tasks: &[Task]) {
         while !core.is_busy(self.now.get()) {
             let Some(TaskId(id)) = core.next_waiting() else { return };

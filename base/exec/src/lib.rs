@@ -25,6 +25,7 @@ mod ready;
 mod stack;
 mod sync;
 mod timers;
+mod wheel;
 
 pub use core_state::CoreStats;
 pub use cpu::Core;

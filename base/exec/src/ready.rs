@@ -13,8 +13,9 @@ const NOTHING: u32 = u32::MAX;
 /// A queue, first in first out. The first one stands in a cell before the queue: most events make one thing
 /// ready, which is taken before there is another.
 pub(crate) struct ReadyQueue {
-    /// Its target is [`NOTHING`] when nothing is ready.
-    first: Cell<Ready>,
+    /// The first one's target, which is [`NOTHING`] when nothing is ready, and its token.
+    target: Cell<u32>,
+    token: Cell<u64>,
     /// How many are behind it.
     behind: Cell<u32>,
     rest: RefCell<Fifo<Ready>>,
@@ -22,19 +23,21 @@ pub(crate) struct ReadyQueue {
 
 impl Default for ReadyQueue {
     fn default() -> Self {
-        ReadyQueue { first: Cell::new((NOTHING, 0)), behind: Cell::default(), rest: RefCell::default() }
+        let target = Cell::new(NOTHING);
+        ReadyQueue { target, token: Cell::default(), behind: Cell::default(), rest: RefCell::default() }
     }
 }
 
 impl ReadyQueue {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.first.get().0 == NOTHING
+        self.target.get() == NOTHING
     }
     #[inline]
     pub(crate) fn push(&self, target: u32, token: u64) {
         if self.is_empty() {
-            self.first.set((target, token));
+            self.target.set(target);
+            self.token.set(token);
         } else {
             self.push_behind((target, token));
         }
@@ -46,12 +49,12 @@ impl ReadyQueue {
     }
     #[inline]
     pub(crate) fn pop(&self) -> Option<Ready> {
-        let first = self.first.get();
-        if first.0 == NOTHING {
+        if self.is_empty() {
             return None;
         }
+        let first = (self.target.get(), self.token.get());
         if self.behind.get() == 0 {
-            self.first.set((NOTHING, 0));
+            self.target.set(NOTHING);
         } else {
             self.move_up();
         }
@@ -61,10 +64,12 @@ impl ReadyQueue {
     #[inline]
     fn move_up(&self) {
         self.behind.set(self.behind.get() - 1);
-        self.first.set(self.rest.borrow_mut().pop_front().unwrap_or((NOTHING, 0)));
+        let (target, token) = self.rest.borrow_mut().pop_front().unwrap_or((NOTHING, 0));
+        self.target.set(target);
+        self.token.set(token);
     }
     pub(crate) fn clear(&self) {
-        self.first.set((NOTHING, 0));
+        self.target.set(NOTHING);
         self.behind.set(0);
         self.rest.borrow_mut().clear();
     }
