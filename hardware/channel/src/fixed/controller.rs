@@ -213,22 +213,28 @@ impl FixedController {
     #[inline(always)]
     fn carry_on(&self, slot: usize, mut next: Option<Next>) {
         let unit = &self.units[slot];
-        while let Some(step) = next.or_else(|| self.next_request(unit)) {
-            next = match step {
-                Next::Send(segment, linger) => {
+        loop {
+            if next.is_none() {
+                next = self.next_request(unit);
+            }
+            match next {
+                Some(Next::Send(segment, linger)) => {
                     if self.send(slot, segment, linger) {
                         return;
                     }
                     let mut module = unit.module.borrow_mut();
-                    Some(module.refused(&self.config, self.exec.now(), &mut self.noting(unit)))
+                    next = Some(module.refused(&self.config, self.exec.now(), &mut self.noting(unit)));
                 }
-                Next::Pause(until) => return self.exec.schedule(until, self.id(), token(slot, RESUME)),
-                Next::Finished(tag, at) => {
+                Some(Next::Pause(until)) => {
+                    return self.exec.schedule(until, self.id(), token(slot, RESUME));
+                }
+                Some(Next::Finished(tag, at)) => {
                     self.requests.note(tag, unit.module.borrow().outcomes());
                     self.end(slot, tag, at);
-                    None
+                    next = None;
                 }
-            };
+                None => return,
+            }
         }
     }
 

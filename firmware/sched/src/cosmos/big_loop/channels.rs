@@ -28,12 +28,11 @@ impl Channels {
     pub fn count(&self) -> usize {
         self.working.len()
     }
-    /// The LUNs of a channel's ways, one way after the other. LUNs are numbered by channel first, and a way
-    /// has one.
+    /// The LUNs of a channel's ways.
     #[inline]
     pub fn luns(&self, channel: usize) -> impl Iterator<Item = LunIndex> + use<> {
-        let LunIndex(first) = self.geometry.lun_index(LunAddr { channel: channel as u16, way: 0, lun: 0 });
-        (first..self.geometry.total_luns()).step_by(self.count()).map(LunIndex)
+        let (geometry, channel) = (self.geometry, channel as u16);
+        (0..geometry.ways).map(move |way| geometry.lun_index(LunAddr { channel, way, lun: 0 }))
     }
     /// The LUNs of all ways.
     pub fn all_luns(&self) -> impl Iterator<Item = LunIndex> {
