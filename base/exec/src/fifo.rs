@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 /// later, it is given its room at the start.
 #[derive(Debug)]
 pub struct Fifo<T> {
-    /// The items stand from `head` to `tail`, both taken modulo the room. A place is added when it is first
-    /// used; what stands in one that isn't used any more doesn't matter.
+    /// The items stand from `head` to `tail`, both taken modulo the room; what stands in other places doesn't
+    /// matter. There are no places before the first item.
     places: Vec<T>,
     /// The room, a power of two, less one.
     mask: usize,
@@ -56,13 +56,13 @@ impl<T: Copy> Fifo<T> {
     fn put(&mut self, at: usize, item: T) {
         match self.places.get_mut(at) {
             Some(place) => *place = item,
-            None => self.add_places(at, item),
+            None => self.add_places(item),
         }
     }
-    /// Adds the places up to this one.
+    /// Adds the places, now that there is an item to stand in them.
     #[cold]
-    fn add_places(&mut self, at: usize, item: T) {
-        self.places.resize(at + 1, item);
+    fn add_places(&mut self, item: T) {
+        self.places.resize(self.mask + 1, item);
     }
     /// Moves to twice the room.
     #[cold]
@@ -123,6 +123,11 @@ impl<T: Copy> Fifo<T> {
     pub fn front(&self) -> Option<&T> {
         // Whoever takes one item after the other finds the queue empty as often as not.
         if self.is_empty() { None } else { self.places.get(self.head & self.mask) }
+    }
+    /// The item at this place, counted from the oldest.
+    #[inline]
+    pub fn get(&self, at: usize) -> Option<&T> {
+        if at < self.len() { self.places.get(self.head.wrapping_add(at) & self.mask) } else { None }
     }
     /// The newest item.
     #[inline]
@@ -196,6 +201,7 @@ mod tests {
                 assert_eq!((fast.len(), fast.is_empty()), (slow.len(), slow.is_empty()), "seed {seed}");
                 assert_eq!((fast.front(), fast.back()), (slow.front(), slow.back()), "seed {seed}");
                 assert!(fast.iter().eq(slow.iter()), "seed {seed}");
+                assert!((0..9).all(|at| fast.get(at) == slow.get(at)), "seed {seed}");
             }
         }
     }

@@ -2,7 +2,7 @@
 //! Memory).
 
 use crate::timing::CycleTable;
-use alloc::collections::VecDeque;
+use aster_exec::Fifo;
 use aster_ports::resource::{WORD_BYTES, Window};
 use aster_txn::interface::limits;
 use aster_units::Instant;
@@ -16,7 +16,7 @@ const FIFO: u64 = limits::FIFO_WORDS as u64;
 pub(crate) struct Pace {
     /// When memory accepted the latest words of read bursts, as many as the FIFO holds. Each row has one
     /// of them at least, so there are no more rows than words.
-    rows: VecDeque<Row>,
+    rows: Fifo<Row>,
     words_out: u64,
     next_accepted: u64,
     next_delivered: u64,
@@ -50,7 +50,7 @@ struct Word {
 impl Pace {
     pub(crate) fn new() -> Self {
         Pace {
-            rows: VecDeque::with_capacity(limits::FIFO_WORDS),
+            rows: Fifo::with_capacity(limits::FIFO_WORDS),
             words_out: 0,
             next_accepted: 0,
             next_delivered: 0,
@@ -402,7 +402,7 @@ mod tests {
                 // The words in the FIFO.
                 let oldest = stepping.accepted.len().saturating_sub(limits::FIFO_WORDS);
                 for (word, accepted) in stepping.accepted.iter().enumerate().skip(oldest) {
-                    let row = skipping.rows.iter().rev().find(|row| row.first <= word as u64).unwrap();
+                    let row = skipping.rows.iter().filter(|row| row.first <= word as u64).last().unwrap();
                     prop_assert_eq!(skipping.accepted_at(&table, row, word as u64), *accepted);
                 }
                 prop_assert!(skipping.rows.len() <= limits::FIFO_WORDS);
