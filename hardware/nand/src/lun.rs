@@ -104,6 +104,22 @@ impl LunModel {
 
     #[inline]
     fn carry_out_due(&mut self, at: Instant) {
+        if self.cache.is_waiting() {
+            return self.carry_out_cached(at);
+        }
+        // Nothing begins what could be due again.
+        if self.array.has_ended(at) {
+            self.finish();
+        }
+        if self.status.is_over(at) {
+            self.status.go_ready();
+        }
+        self.due = self.array.due().min(self.status.due());
+    }
+    /// As [`LunModel::carry_out_due`], while a cache command waits for the array. One effect at a time: what
+    /// the array begins then may be over by `at`, too.
+    #[cold]
+    fn carry_out_cached(&mut self, at: Instant) {
         loop {
             if self.array.has_ended(at) {
                 self.finish();

@@ -31,7 +31,7 @@ impl Array {
 
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.work == ArrayWork::Idle
+        matches!(self.work, ArrayWork::Idle)
     }
     #[inline]
     pub fn work(&self) -> ArrayWork {
