@@ -42,6 +42,8 @@ pub(crate) struct Durability {
     collected: RefCell<Vec<(BlockIndex, u64)>>,
     // Changes that are about to be logged; kept to reuse its memory.
     durable: Cell<Vec<DurableChange>>,
+    // Blocks and pages that a log page's ranges come from; kept for the same reason.
+    found: Cell<Vec<(u32, u32)>>,
 }
 
 /// A move out of a block that is being collected. It is journaled only once the block is empty.
@@ -79,6 +81,7 @@ impl Durability {
             deferred: layout.all_pools().map(|_| RefCell::new(Vec::with_capacity(units))).collect(),
             collected: RefCell::new(Vec::with_capacity(layout.total_luns())),
             durable: Cell::default(),
+            found: Cell::default(),
         }
     }
     pub(crate) fn forget(&self) {
@@ -370,7 +373,8 @@ impl Durability {
     /// The blocks with pages that no log entry mentions, and the first such page of each: open blocks, blocks
     /// with unsafe pages, and the blocks of the entries in `unlogged`.
     pub(crate) fn ranges<'a>(&self, unlogged: impl Iterator<Item = &'a LogEntry>) -> Vec<(BlockIndex, u32)> {
-        let mut found = Vec::new();
+        let mut found = self.found.take();
+        found.clear();
         let mut note = |block: BlockIndex, page: u32| {
             // Entries about a block that has been erased since are superseded. A log page lists free blocks
             // separately.
@@ -411,7 +415,9 @@ impl Durability {
         // The first page of each block.
         found.sort_unstable();
         found.dedup_by_key(|(block, _)| *block);
-        found.into_iter().map(|(block, page)| (BlockIndex(block), page)).collect()
+        let ranges = found.iter().map(|&(block, page)| (BlockIndex(block), page)).collect();
+        self.found.set(found);
+        ranges
     }
     /// Programs of a LUN that are not safe yet.
     #[cfg(test)]
