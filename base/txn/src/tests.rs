@@ -146,6 +146,21 @@ fn streams_that_are_not_framed_are_named() {
 }
 
 #[test]
+fn a_long_stream_that_is_wrong_is_told_by_what_is_wrong_and_not_as_too_long() {
+    let mut txn = Txn::default();
+    for pauses in [4, 18, 29] {
+        // BEGIN, pauses one behind the other, which is wrong already, and a word that is none.
+        let mut words = vec![1u64 << 60 | 1];
+        words.extend((0..pauses).map(|_| 5u64 << 60 | 1));
+        words.push(0xf << 60);
+        txn.load_words("wrong", &words);
+        assert!(!txn.overflowed(), "{pauses}");
+        assert!(matches!(txn.fault(), Some(Fault::Word(_))), "{pauses}: {:?}", txn.fault());
+        assert_eq!(encode(&txn), words, "{pauses}");
+    }
+}
+
+#[test]
 fn hardware_gets_the_words_of_an_illegal_stream_as_they_came() {
     let begin = 1u64 << 60 | 1;
     for words in [vec![begin, 0xf << 60 | 7 << 30, 6 << 60], vec![], vec![begin, begin], vec![6u64 << 60; 32]]

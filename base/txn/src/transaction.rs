@@ -192,7 +192,8 @@ impl Txn {
     /// True when something did not fit. It counts the words, so that the RTL's limit applies to the timed
     /// engine, too.
     pub fn overflowed(&self) -> bool {
-        self.overflowed || self.encoded() > MAX_WORDS
+        // A stream that is kept as it came is no longer than fits, or is flagged.
+        self.overflowed || !self.kept && self.encoded() > MAX_WORDS
     }
     /// True when an operation or a descriptor did not fit. That is all that [`Txn::overflowed`] can find in a
     /// transaction whose shape another one has had that did not overflow.
@@ -205,17 +206,18 @@ impl Txn {
     fn encoded(&self) -> usize {
         let (mut words, mut latches) = (1 + usize::from(self.ended), 0);
         for op in self.ops() {
-            match latches_of(op).count() {
-                0 => {
+            let more = match op {
+                Op::Command(_) => 1,
+                Op::Addresses(run) => run.bytes().len(),
+                Op::DataWrite(..) | Op::DataRead(..) | Op::Timer(_) => {
                     words += 1;
                     latches = 0;
+                    continue;
                 }
-                more => {
-                    words += usize::from(latches == 0);
-                    words += (latches + more).div_ceil(4) - latches.div_ceil(4);
-                    latches += more;
-                }
-            }
+            };
+            words += usize::from(latches == 0);
+            words += (latches + more).div_ceil(4) - latches.div_ceil(4);
+            latches += more;
         }
         words
     }
