@@ -12,10 +12,13 @@ const SOURCES: [&str; 4] = [
     include_str!("../../../firmware/flash/src/operations/erase.rs"),
 ];
 /// The polling loop, which operations share.
-const SHARED: [(&str, &str); 3] = [
+const SHARED: [(&str, &str); 6] = [
     (include_str!("../../../firmware/flash/src/lun.rs"), "until_ready"),
     (include_str!("../../../firmware/flash/src/lun.rs"), "until_ready_within"),
     (include_str!("../../../firmware/flash/src/operations/polling.rs"), "poll_ready"),
+    (include_str!("../../../firmware/flash/src/operations/polling.rs"), "poll"),
+    (include_str!("../../../firmware/flash/src/operations/polling.rs"), "polled"),
+    (include_str!("../../../firmware/flash/src/operations/polling.rs"), "poll_on"),
 ];
 
 /// An operation's lines.
